@@ -146,7 +146,7 @@ def test_a_run_of_default_length_goes_on_until_chains_agree(tmp_path):
     assert "extended" not in str(short)
     # Two far groups: with Gibbs updates alone, the chain from one cluster hardly ever splits them.
     near, far = (
-        GaussianMixture(np.repeat([0.0, 60.0], n), tau=0.001, prior="paper") for n in (15, 40)
+        GaussianMixture(np.repeat([0.0, 60.0], n), tau=0.001, prior="paper") for n in (15, 80)
     )
     options = {"moves": [Gibbs()], "rng": 1}
     longer = sample(near, **options)
@@ -154,11 +154,11 @@ def test_a_run_of_default_length_goes_on_until_chains_agree(tmp_path):
     assert "1 time, until the chains agreed" in str(longer)
     stuck = sample(far, checkpoint=tmp_path / "run.npz", **options)
     assert (stuck.n_draws, stuck.settings["extensions"]) == (1000, 3)
-    assert (stuck.settings["thin"], stuck.settings["burn"]) == (8 * 80, 7100 * 80)
+    assert (stuck.settings["thin"], stuck.settings["burn"]) == (8 * 160, 7100 * 160)
     assert "3 times, until the limit was reached" in str(stuck)
     assert same(stuck, sample(far, checkpoint=tmp_path / "run.npz", **options))
     exact = sample(far, n_draws=1000, **options)
-    assert (exact.settings["extensions"], exact.settings["thin"]) == (0, 80)
+    assert (exact.settings["extensions"], exact.settings["thin"]) == (0, 160)
     assert sample(far, n_chains=1, **options).settings["extensions"] == 0
 
 
@@ -208,7 +208,7 @@ def test_progress_is_called_and_never_ends_a_run(capsys):
     calls = []
     sample(MODELS["gaussian"], n_draws=10, rng=1, progress=lambda *args: calls.append(args))
     done, total, info = calls[-1]
-    assert done == total == 2 * (100 * 40 + 10 * 40)
+    assert done == total == 2 * (100 * 30 + 10 * 30)
     assert set(info) == {"gibbs", "split", "merge"}
 
     def broken(done, total, info):
@@ -236,11 +236,11 @@ def test_starts():
 
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
-    assert trace.settings["thin"] == 14 + 14
-    assert trace.settings["burn"] == 100 * 28
+    assert trace.settings["thin"] == 14 + 7
+    assert trace.settings["burn"] == 100 * 21
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
-    assert trace.settings["thin"] == 15 + 15 + 7 + 7
-    assert trace.settings["burn"] == 200 * 44
+    assert trace.settings["thin"] == 15 + 8 + 7 + 4
+    assert trace.settings["burn"] == 200 * 34
     many = PoissonMixture(np.zeros(20_000, dtype=int), k_max=2)
     assert sample(many, thin=1, burn=0, rng=1).n_draws == 250
 
