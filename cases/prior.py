@@ -49,7 +49,7 @@ def run(folder: Path) -> dict[str, Any]:
         key = name.split()[0].lower()
         values[f"{key}_k"], values[f"{key}_sizes"] = vi.n_clusters, _sizes(vi)
         values[f"{key}_mode"], values[f"{key}_radius"] = k.mode, ball.radius
-    figure.savefig(folder / "images" / "prior.svg")
+    figure.savefig(folder / "images" / "prior.png", dpi=110)
     plt.close(figure)
     return {"n": len(y), "rows": "\n".join(rows), **values}
 

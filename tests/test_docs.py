@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,7 @@ if not (ROOT / "docs").is_dir():
 pytest.importorskip("matplotlib")
 SPEC = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")
 pages = importlib.util.module_from_spec(SPEC)
+sys.modules[SPEC.name] = pages
 SPEC.loader.exec_module(pages)
 
 BLOCKS = {page: list(pages.BLOCK.finditer(page.read_text("utf-8"))) for page in pages.PAGES}

@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus._parallel import Stopper
-from epluribus._progress import DELAY, make_progress
+from epluribus._progress import _DELAY, make_progress
 
 
 class Screen(io.StringIO):
@@ -35,7 +35,7 @@ def test_by_default_a_bar_waits_until_it_is_due(stderr):
     bar = make_progress(None, 5, "work", Stopper())
     bar.show(1, {"loss": 1})
     assert not screen.getvalue()
-    assert bar._bar.delay == DELAY
+    assert bar._bar.delay == _DELAY
     bar.close()
     bar = make_progress(True, 5, "work", Stopper())
     bar.show(5, {"loss": 1})
@@ -85,7 +85,7 @@ def test_functions_show_no_bar_where_they_are_told_not_to(stderr):
     screen = stderr(Screen())
     z = np.random.default_rng(1).integers(3, size=(10, 30))
     best = epl.minimize(z, rng=1, progress=False)
-    epl.uncertainty.stability(z, rng=1, progress=False, n_seeds=1)
+    epl.uncertainty.stability(z, rng=1, progress=False)
     epl.modes(z, rng=1, progress=False)
     epl.certificate(best, z, progress=False)
     epl.psm(z, progress=False)
@@ -105,5 +105,7 @@ def test_a_notebook_has_a_bar_of_its_own_although_it_is_no_terminal(stderr, monk
     bar = make_progress(True, 5, "work", Stopper())
     assert "work" in pipe.getvalue()
     bar.close()
+    before = pipe.getvalue().count("work")
     del shell.kernel  # IPython in a terminal: the usual rule
-    assert make_progress(True, 5, "work", Stopper())._bar.disable
+    make_progress(True, 5, "work", Stopper()).close()
+    assert pipe.getvalue().count("work") == before

@@ -8,6 +8,7 @@
 `report` writes a page about it.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"epluribus.{name}")
     if name not in _WHERE:
-        raise AttributeError(f"module 'epluribus' has no attribute '{name}'")
+        # With the module, Python suggests the nearest name.
+        what = f"module 'epluribus' has no attribute '{name}'"
+        raise AttributeError(what, name=name, obj=sys.modules[__name__])
     # From now on the name is found at once.
     value = globals()[name] = getattr(import_module(f"epluribus.{_WHERE[name]}"), name)
     return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +16,6 @@ from epluribus._validate import shown
 
 STREAM = "-"
 """The name that means standard input or standard output."""
-_RUN_BY_SPREADSHEETS = re.compile(r"'*[=+\-@\t\r\n]")
-"""How a cell begins that a spreadsheet would take for a formula, also where a quote is put before it."""
 
 
 @contextmanager
@@ -140,16 +137,13 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], *, compress: bool = Fals
 
 
 def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows of cells as csv, to a file or to an open stream.
-
-    Texts that a spreadsheet would run are written with a quote before them; our readers remove it.
-    """
+    """Write rows of cells as csv, to a file or to an open stream."""
     if not isinstance(target, Path):
         plain = csv.writer(target, lineterminator="\n")
         # Texts in quotes keep the blanks around them, and a "#" at the beginning is not a comment.
         quoted = csv.writer(target, lineterminator="\n", quoting=csv.QUOTE_ALL)
         for row in rows:
-            cells = [disarm(cell) if isinstance(cell, str) else cell for cell in row]
+            cells = list(row)
             texts = [cell for cell in cells if isinstance(cell, str)]
             odd = any(text != text.strip() or text[:1] == "#" or "\r" in text for text in texts)
             (quoted if odd else plain).writerow(cells)
@@ -160,26 +154,6 @@ def write_csv(target: Path | TextIO, rows: Iterable[Iterable[Any]]) -> None:
             write_csv(stream, rows)
 
     write_whole(target, write)
-
-
-def disarm(text: str) -> str:
-    """A text with a quote before it if a spreadsheet would take it for a formula; numbers stay.
-
-    >>> disarm("=1+1"), disarm("-2"), disarm("ann")
-    ("'=1+1", '-2', 'ann')
-    """
-    if not _RUN_BY_SPREADSHEETS.match(text):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text
-
-
-def rearm(text: str) -> str:
-    """The text that `disarm` was given."""
-    return text[1:] if text[:1] == "'" and _RUN_BY_SPREADSHEETS.match(text) else text
 
 
 def write_columns(target: Path | TextIO, columns: Mapping[str, Any]) -> None:

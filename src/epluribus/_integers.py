@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 from epluribus._typing import AnyArray
 
-_BLOCK_CELLS = 1 << 20
-"""Floats checked and converted at a time: limits the memory used besides the result to about 20 MB."""
-
 
 def to_integers(
     table: AnyArray,
@@ -87,34 +84,28 @@ def _bad_label(argument: str, where: str, what: str, way_out: str = "") -> Value
 def _floats_to_integers(
     table: AnyArray, argument: str, place: Callable[[int, int], str]
 ) -> AnyArray:
-    """Integers stored as floats (Stan, R, csv), checked in blocks; in the smallest type that holds them."""
-    # Blocks of rows, because each check makes an array as large as what it checks.
-    step = max(1, _BLOCK_CELLS // table.shape[1])
-    low, high = 0.0, 0.0
-    for begin in range(0, len(table), step):
-        block = table[begin : begin + step]
-        bad = np.argwhere(~(np.isfinite(block) & (block == np.rint(block))))
-        if bad.size:
-            t, i = begin + int(bad[0, 0]), int(bad[0, 1])
-            value = table[t, i]
-            what = f"{value!s}, which is not an integer"
-            raise _bad_label(argument, place(t, i), what, _way_out(table))
-        low, high = min(low, float(block.min())), max(high, float(block.max()))
-    for dtype in (np.int8, np.int16, np.int32, np.int64):
-        info = np.iinfo(dtype)
-        if info.min <= low and high <= info.max:
-            return table.astype(dtype)
-    raise ValueError(f"'{argument}' has labels too large for integers: from {low:g} to {high:g}.")
+    """Integers stored as floats (Stan, R, csv), checked."""
+    for t, i in np.argwhere(~(np.isfinite(table) & (table == np.rint(table))))[:1]:
+        what = f"{table[t, i]!s}, which is not an integer"
+        raise _bad_label(argument, place(int(t), int(i)), what, _way_out(table))
+    if np.abs(table).max() >= 2.0**63:
+        raise ValueError(
+            f"'{argument}' has labels too large for integers: {np.abs(table).max():g}."
+        )
+    return table.astype(np.int64)
 
 
 def _way_out(table: AnyArray) -> str:
     """What may help where labels are not integers."""
     # Numbers between 0 and 1 are probably probabilities of clusters.
     if np.all((table >= 0) & (table <= 1)):
-        return " For the probabilities of clusters see soft_draws."
+        return (
+            " For the probabilities of clusters see soft_draws ('epluribus soft'), for a similarity matrix "
+            "minimize(psm=...) ('epluribus summarize --psm')."
+        )
     # Numbers of at most 0, not all integers, are probably their logarithms.
     if np.all(table <= 0):
-        return " For the logarithms of the probabilities of clusters see soft_draws(..., log=True)."
+        return " For the logarithms of the probabilities of clusters see soft_draws(..., log=True) ('epluribus soft')."
     # If only some columns of a table hold integers, the others are probably other variables of the file.
     whole = np.all(table == np.rint(table), axis=0)
     if len(table) > 1 and 0 < whole.sum() < whole.size:

@@ -64,7 +64,7 @@ class Stopper:
     def stopped(self) -> bool:
         """Whether the work is to end now; this also checks the time limit."""
         # Kernels cannot read the clock: the flag passes the end of the time on to them.
-        if self.left == 0.0:
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
             self.flag[0] = 1
         return bool(self.flag[0])
 

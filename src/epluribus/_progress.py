@@ -20,7 +20,7 @@ ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any] | No
 """What the argument `progress` may be: None, True, False, or a function (done, total, info)."""
 
 
-DELAY = 2.0
+_DELAY = 2.0
 """Seconds of work after which a bar appears that nobody asked for."""
 
 
@@ -43,19 +43,15 @@ _OPEN: weakref.WeakSet[Progress] = weakref.WeakSet()
 
 
 class _Bar(Progress):
-    """A tqdm bar: in a notebook, or on stderr if that is a terminal; otherwise it is silent."""
+    """A tqdm bar: in a notebook, or on stderr."""
 
     def __init__(self, total: int, what: str, delay: float) -> None:
-        kind, in_notebook = _kind_of_bar()
-        # disable=None: no bar unless stderr is a terminal, which it is not in a notebook.
-        self._bar = kind(
-            total=total,
-            desc=what,
-            unit_scale=True,
-            disable=False if in_notebook else None,
-            leave=False,
-            delay=delay,
-        )
+        # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+
+        self._bar = tqdm(total=total, desc=what, unit_scale=True, leave=False, delay=delay)
 
     def grow(self, total: int) -> None:
         """Change the number of steps."""
@@ -73,19 +69,12 @@ class _Bar(Progress):
         self._bar.close()
 
 
-def _kind_of_bar() -> tuple[Any, bool]:
-    """The class of tqdm to use, and whether this is a notebook."""
+def _can_be_seen() -> bool:
+    """Whether stderr is a terminal, or this is a notebook."""
     # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
     ipython = sys.modules.get("IPython")
-    if getattr(ipython and ipython.get_ipython(), "kernel", None) is None:
-        from tqdm import tqdm
-
-        return tqdm, False
-    # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from tqdm.auto import tqdm as notebook_tqdm
-    return notebook_tqdm, True
+    kernel = getattr(ipython and ipython.get_ipython(), "kernel", None)
+    return kernel is not None or bool(getattr(sys.stderr, "isatty", bool)())
 
 
 class _Call(Progress):
@@ -118,20 +107,18 @@ class _Call(Progress):
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
 
 
-def make_progress(
-    progress: ProgressLike, total: int, what: str, stopper: Stopper, *, delay: float = 0.0
-) -> Progress:
+def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stopper) -> Progress:
     """The object behind the argument `progress`, to be closed in any case.
 
-    A bar that was asked for appears after `delay` seconds; by default it appears after two seconds, unless a
+    A bar that was asked for appears at once; by default it appears after two seconds, unless a
     call that is at work has a progress of its own.
     """
     made = Progress()
     if callable(progress):
         made = _Call(progress, total, stopper)
     elif progress is True or (progress is None and not _OPEN):
-        if getattr(sys.stderr, "isatty", bool)() or "IPython" in sys.modules:
-            made = _Bar(total, what, delay if progress else DELAY)
+        if _can_be_seen():
+            made = _Bar(total, what, 0.0 if progress else _DELAY)
     elif progress is not None and progress is not False:
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."

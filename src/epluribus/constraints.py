@@ -1,19 +1,35 @@
-"""Conditions that a partition must obey, as users give them: read once, and contradictions named."""
+"""Conditions that a partition must obey: as users give them, and what they mean for clusters and labels.
+
+`Constraints` is what a user gives. It is read once, with contradictions named, and becomes `Rules`. All of these are
+conditions on single clusters: a partition obeys if each of its clusters does. A cluster is allowed if it
+
+- holds every *block*, the items that must be together, whole or not at all;
+- has at most one item of every *group*: items that must be apart, or all items of one source;
+- is connected in the graph, where one is given: from each item to each other one within the cluster;
+- has at least `min_size` items.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
-from epluribus._text import count
+from epluribus._kernels.rules import find_open
+from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray
 from epluribus._validate import check_count, shown
 from epluribus.draws import Draws
-from epluribus.partition import relabel
-from epluribus.rules import Rules, components
+from epluribus.partition import relabel, tidy
+
+# SciPy's sparse matrices are imported where they are used: `import epluribus` is to stay quick.
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,3 +254,246 @@ def _check_sizes(asked: Rules, n_parts: int, k_min: int, k_max: int | None) -> N
         raise ValueError(
             f"'min_size' is {asked.min_size}, too large for at least {clusters} of {n} items. Lower it."
         )
+
+
+# --- what they mean ---
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rules:
+    """What a partition must obey; `read_constraints` makes them.
+
+    A *unit* is a block, most often a single item: it moves as a whole.
+    """
+
+    blocks: IntArray
+    """(n_items,) canonical labels: items with the same one must be together."""
+    groups: tuple[IntArray, ...] = ()
+    """Items of which no two may be together."""
+    edges: IntArray | None = None
+    """(n_edges, 2) the graph in which clusters must be connected, each edge once, i < j; None for none."""
+    min_size: int = 1
+    """Smallest number of items in a cluster."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """What is asked for in words, by the arguments of `Constraints` that were given."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks, single items included."""
+        return int(self.blocks.max()) + 1
+
+    @property
+    def words(self) -> str:
+        """What is asked for, in words: '3 items in 1 must-link'."""
+        return sentence_list(list(self.said.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `from_dict` makes the object again."""
+        return {
+            "blocks": self.blocks.tolist(),
+            "groups": [group.tolist() for group in self.groups],
+            "edges": None if self.edges is None else self.edges.tolist(),
+            "min_size": self.min_size,
+            "words": dict(self.said),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Rules:
+        """The object of which `to_dict` made the record."""
+        edges, least = record["edges"], int(record["min_size"])
+        groups = tuple(np.array(group, np.int64) for group in record["groups"])
+        edges = None if edges is None else np.array(edges, np.int64).reshape(-1, 2)
+        return cls(np.array(record["blocks"], np.int64), groups, edges, least, record["words"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rules) and self.to_dict() == other.to_dict()
+
+    def __repr__(self) -> str:
+        return f"Rules({self.words})"
+
+    # --- which partitions are allowed ---
+
+    @cached_property
+    def membership(self) -> tuple[IntArray, IntArray]:
+        """The groups as two arrays: for each item of each group the number of the group, and the item."""
+        sizes = [len(group) for group in self.groups]
+        items = np.concatenate([np.empty(0, np.int64), *self.groups])
+        return np.repeat(np.arange(len(sizes)), sizes), items
+
+    @cached_property
+    def graph(self) -> sparse.csr_array | None:
+        """(n_items, n_items) symmetric adjacency matrix of the graph; None for none."""
+        return None if self.edges is None else adjacency(self.edges, len(self.blocks))
+
+    @cached_property
+    def first(self) -> IntArray:
+        """The first item of each block."""
+        return np.unique(self.blocks, return_index=True)[1]
+
+    def clashes(self, labels: IntArray, rank: IntArray) -> tuple[IntArray, ...]:
+        """Items of a group that are in one cluster, by rank: group, the one before, the item, its place from 0 on."""
+        group, item = self.membership
+        inside = labels[item] >= 0
+        group, item = group[inside], item[inside]
+        order = np.lexsort((rank[item], labels[item], group))
+        group, item = group[order], item[order]
+        again = np.append(True, (np.diff(group) == 0) & (np.diff(labels[item]) == 0))[: len(item)]
+        again[:1] = False
+        at = np.arange(len(item))
+        place = at - np.maximum.accumulate(np.where(again, 0, at))
+        at = at[again]
+        return group[at], item[at - 1], item[at], place[at]
+
+    def allow(self, labels: IntArray) -> bool:
+        """Whether a partition obeys; items with a label of -1 are in no cluster."""
+        if np.any(labels[self.first][self.blocks] != labels) or len(
+            self.clashes(labels, labels)[0]
+        ):
+            return False
+        if self.graph is not None and components(self.graph, labels).max() > labels.max():
+            return False
+        sizes = np.bincount(labels[labels >= 0])
+        return not np.any((sizes > 0) & (sizes < self.min_size))
+
+    def allowed_sets(self) -> NDArray[np.bool_]:
+        """(2**n_items,) which sets of a few items may be clusters; bit i of a set is item i."""
+        n = len(self.blocks)
+        sets = np.arange(1 << n)[:, None] >> np.arange(n) & 1
+        allowed = sets.sum(axis=1) >= self.min_size
+        allowed &= (sets == sets[:, self.first[self.blocks]]).all(axis=1)
+        for group in self.groups:
+            allowed &= sets[:, group].sum(axis=1) <= 1
+        if self.graph is not None:
+            # Grown from the first item of each set, step by step, as far as the set reaches.
+            reached = sets * (sets.cumsum(axis=1) == 1)
+            for _ in range(n):
+                reached |= sets & (reached @ self.graph > 0)
+            allowed &= (reached == sets).all(axis=1)
+        return np.asarray(allowed)
+
+    # --- where units may go ---
+
+    @cached_property
+    def lists(self) -> tuple[IntArray, ...]:
+        """Groups of items, members of groups and neighbors, as in `_kernels/rules.py`."""
+        (group, item), graph, none = self.membership, self.graph, np.empty(0, np.int64)
+        near = (none, none) if graph is None else (graph.indptr, graph.indices)
+        lists = (
+            *_lists(item, len(self.blocks), group),
+            *_lists(group, len(self.groups), item),
+            *near,
+        )
+        return tuple(one.astype(np.int64) for one in lists)
+
+    @cached_property
+    def units(self) -> tuple[IntArray, IntArray]:
+        """Where the items of each unit begin, and the items of one unit after the other."""
+        return _lists(self.blocks, self.n_blocks, np.arange(len(self.blocks)))
+
+    def unit(self, u: int) -> IntArray:
+        """The items of a unit."""
+        first, items = self.units
+        return items[first[u] : first[u + 1]]
+
+    def find_open(
+        self, items: IntArray, labels: IntArray, sizes: IntArray
+    ) -> tuple[bool, NDArray[np.uint8]]:
+        """Whether some items of one cluster may leave it, and (n_slots,) 0 where they may go, or go back to."""
+        blocked, n = np.empty(len(sizes), np.uint8), len(labels)
+        work = blocked, np.zeros(n, np.uint8), np.empty(n, np.int64)
+        return bool(find_open(items, labels, sizes, self.lists, self.min_size, *work)), blocked
+
+    def closed(self, labels: IntArray, n_slots: int) -> NDArray[np.bool_]:
+        """(n_slots, n_slots) whether two clusters may not be joined."""
+        closed = np.full((n_slots, n_slots), self.graph is not None)
+        if self.graph is not None:
+            i, j = (labels[items] for items in self.graph.nonzero())
+            both = (i >= 0) & (j >= 0)
+            closed[i[both], j[both]] = False
+        for group in self.groups:
+            slots = labels[group][labels[group] >= 0]
+            closed[np.ix_(slots, slots)] = True
+        return closed
+
+    # --- labels made to obey ---
+
+    def fitted(self, labels: IntArray, rng: Generator, lead: int | None = None) -> IntArray:
+        """The partition with units made whole and clusters divided until all are allowed, sizes aside.
+
+        Items with a label of -1 stay out, with all of their unit. Where items must be apart, that of item `lead`
+        stays where it is.
+        """
+        n, cores, graph = len(labels), self.blocks, self.graph
+        while True:
+            first = np.unique(cores, return_index=True)[1]
+            rank = rng.permutation(len(first))
+            if lead is not None:
+                rank[cores[lead]] = -1
+            new = labels[first][cores]
+            # Of the units of a cluster that cannot be together the first in this order stays where it is, the second
+            # goes to a second part of the cluster, and so on; where they are in several groups, step by step.
+            far = int(new.max(initial=0)) + 1
+            for _ in range(n):
+                _, _, later, place = self.clashes(new, rank[cores])
+                if len(later) == 0:
+                    break
+                part = np.zeros(len(first), dtype=np.int64)
+                np.maximum.at(part, cores[later], place)
+                new += far * part[cores]
+            if graph is None:
+                return tidy(new)
+            new = components(graph, new)
+            torn = np.unique(self.blocks[new != new[first][cores]])
+            if len(torn) == 0 or cores is not self.blocks:
+                return new
+            # Once more, with units that fall apart together with items that connect them.
+            cores = self._connected(torn, graph, rng)
+
+    def _connected(self, torn: IntArray, graph: Any, rng: Generator) -> IntArray:
+        """The units, some of them together with the items on random shortest paths between their items."""
+        from scipy.sparse.csgraph import breadth_first_order
+
+        cores, (group, item) = self.blocks.copy(), self.membership
+        for unit in map(self.unit, torn):
+            free = np.ones(len(cores), np.bool_)
+            free[item[np.isin(group, group[np.isin(item, unit)])]] = False
+            free[unit] = True
+            order, at = rng.permutation(np.flatnonzero(free)), np.empty(len(cores), np.int64)
+            at[order] = np.arange(len(order))
+            before = breadth_first_order(graph[order][:, order], at[unit[0]], directed=False)[1]
+            for i in unit[1:]:
+                while i != unit[0]:
+                    if before[at[i]] < 0:
+                        raise ValueError(
+                            "'must_link' puts items together that no path in 'contiguity' connects without "
+                            "items that must be apart from them. Leave out one of these constraints, or add edges."
+                        )
+                    i = order[before[at[i]]]
+                    cores[cores == cores[i]] = cores[unit[0]]
+        return relabel(cores)
+
+
+def _lists(keys: IntArray, n: int, values: IntArray) -> tuple[IntArray, IntArray]:
+    """Where the values of each of the keys 0..n-1 begin, and the values of one key after the other."""
+    first = np.append(0, np.cumsum(np.bincount(keys, minlength=n)))
+    return first, values[np.argsort(keys, kind="stable")]
+
+
+def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
+    """(n_items,) the connected parts of the clusters, numbered; items with a label of -1 are in none."""
+    from scipy.sparse.csgraph import connected_components
+
+    i, j = graph.nonzero()
+    same = labels[i] == labels[j]
+    inner = adjacency(np.stack([i[same], j[same]], axis=1), len(labels))
+    # Those in no cluster are parts as well, which are not numbered.
+    return tidy(np.where(labels < 0, -1, connected_components(inner, directed=False)[1]))
+
+
+def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
+    """The symmetric 0-1 matrix of pairs of items."""
+    from scipy import sparse
+
+    ones, (i, j) = np.ones(2 * len(edges), np.int8), edges.T
+    pairs = np.append(i, j), np.append(j, i)
+    return sparse.csr_array((ones, pairs), (n_items, n_items))

@@ -265,7 +265,7 @@ class Estimate(Shown):
             **self.settings.facts(len(self.undecided)),
         }
         if self.runs:  # partitions of few items are found without any
-            facts["search"] = f"{count(len(self.runs), 'run')} in {self.seconds:.2g} s"
+            facts["search"] = count(len(self.runs), "run")
         if self.n_draws:
             facts["ask next"] = NEXT
         stopped: Part = (

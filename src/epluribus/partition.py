@@ -58,15 +58,6 @@ def contingency(a: LabelsLike, b: LabelsLike) -> IntArray:
 
     The clusters of an Estimate have its own numbers.
 
-    Parameters
-    ----------
-    a, b : array_like of shape (n_items,)
-        Labels of two partitions of the same items.
-
-    Returns
-    -------
-    ndarray of int, shape (clusters of a, clusters of b)
-
     Examples
     --------
     >>> from epluribus.partition import contingency
@@ -172,7 +163,15 @@ def n_partitions(n_items: int) -> int:
 
 def relabel(labels: IntArray) -> IntArray:
     """Canonical form of integer labels that need no check."""
-    return canonical_table(labels[None])[0][0].astype(np.int64)
+    row = np.ascontiguousarray(labels[None], dtype=np.int64)
+    low, span = int(row.min()), int(row.max()) - int(row.min()) + 1
+    # Labels such as 0 and 10**15 are numbered first, by sorting.
+    if span > 16 * row.size + 1024:
+        row = np.unique(row, return_inverse=True)[1].reshape(row.shape).astype(np.int64)
+        low, span = 0, int(row.max()) + 1
+    out = np.empty(row.shape, dtype=np.uint32)
+    canonical_rows(row, low, np.zeros(span, dtype=np.int64), out, np.empty(1, dtype=np.int64))
+    return out[0].astype(np.int64)
 
 
 def tidy(labels: IntArray) -> IntArray:
@@ -205,24 +204,6 @@ def read_only(table: NDArray[_Scalar]) -> NDArray[_Scalar]:
     view = table.view()
     view.flags.writeable = False
     return view
-
-
-def canonical_table(table: AnyArray) -> tuple[NDArray[np.uint32], IntArray]:
-    """Rows of integers relabeled in order of first appearance, and their numbers of clusters.
-
-    Time O(n_rows n_items), as long as the labels are not too far apart for a lookup table.
-    """
-    rows = np.ascontiguousarray(table, dtype=np.int64)
-    low = int(rows.min())
-    span = int(rows.max()) - low + 1
-    # Labels such as 0 and 10**15 are numbered first, by sorting.
-    if span > 16 * rows.size + 1024:
-        rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape).astype(np.int64)
-        low, span = 0, int(rows.max()) + 1
-    out = np.empty(rows.shape, dtype=np.uint32)
-    n_clusters = np.empty(len(rows), dtype=np.int64)
-    canonical_rows(rows, low, np.zeros(span, dtype=np.int64), out, n_clusters)
-    return out, n_clusters
 
 
 # --- one partition, from whatever the user has ---

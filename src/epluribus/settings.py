@@ -7,7 +7,9 @@ from typing import Any
 
 from epluribus._parallel import Stopper
 from epluribus._text import count, sentence_list
-from epluribus.rules import Rules
+from epluribus._typing import IntArray
+from epluribus._validate import check_count
+from epluribus.constraints import Rules
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Settings:
     def most(self, n_items: int) -> int:
         """Largest number of clusters of `n_items` items."""
         return n_items if self.k_max is None else self.k_max
+
+    def allow(self, labels: IntArray) -> bool:
+        """Whether a partition in which all items are placed is as asked for."""
+        within = self.k_min <= int(labels.max()) + 1 <= self.most(len(labels))
+        return within and (self.constraints is None or self.constraints.allow(labels))
 
     @property
     def free(self) -> bool:
@@ -90,3 +97,38 @@ class Settings:
 
 NO_BOUNDS = Settings()
 """Any number of clusters, and nothing that ends the work early."""
+
+
+def check_k_max(k_max: int | None) -> int | None:
+    """A bound on the number of clusters, checked, or None."""
+    return None if k_max is None else check_count(k_max, "k_max", way_out=" None means no bound.")
+
+
+def check_bounds(
+    k: int | None, k_min: int | None, k_max: int | None, n_items: int
+) -> tuple[int, int | None]:
+    """Smallest and largest number of clusters allowed, checked; None for no bound above."""
+    if k is not None:
+        for name, words, other in (("k_min", "at least", k_min), ("k_max", "at most", k_max)):
+            if other is not None:
+                raise ValueError(
+                    f"Give 'k' (exactly) or '{name}' ({words}), not both; got {k} and {other}."
+                )
+        k = _check_k(k, "k", n_items)
+        return k, k
+    low = 1 if k_min is None else _check_k(k_min, "k_min", n_items)
+    high = None if k_max is None else check_k_max(k_max)
+    if high is not None and low > high:
+        raise ValueError(f"'k_min' must be at most 'k_max'; got {low} and {high}.")
+    # There can never be more clusters than items: a bound that large has no effect.
+    return low, None if high is None or high >= n_items else high
+
+
+def _check_k(value: int, argument: str, n_items: int) -> int:
+    """A number of clusters that `n_items` items can have."""
+    number = check_count(value, argument)
+    if number > n_items:
+        raise ValueError(
+            f"'{argument}' must be at most the number of items, {n_items}; got {number}."
+        )
+    return number

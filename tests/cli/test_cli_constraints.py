@@ -37,7 +37,7 @@ def test_pairs_groups_and_sources(capsys, files):
 
 def test_neighbors_sizes_and_undecided_items(capsys, files):
     found = labels(capsys, files, "--contiguity", "path.csv", "--min-size", "2")
-    assert found == [0, 0, 0, 1, 1, 1, 1]
+    assert found == [1, 1, 1, 0, 0, 0, 0]
     assert labels(capsys, files, "--undecided", "0.9")[6] == -1
 
 

@@ -97,6 +97,7 @@ def test_the_command_keeps_chains_and_says_what_it_read(tmp_path, probabilities,
     assert (answer["n_draws"], answer["n_chains"], answer["log"]) == (32, 2, True)
     draws = epl.read_draws(out)
     assert (draws.n_chains, draws.n_draws, draws.n_items) == (2, 32, 5)
+    assert "drawn from the probabilities" in draws.origin
     both = np.concatenate([probabilities, probabilities[::-1]])
     expected = epl.soft_draws(both, n_draws_each=2, rng=1)
     np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(np.asarray(expected))))
@@ -125,7 +126,7 @@ def test_clusters_first(tmp_path, probabilities, capsys):
             [],
             "an item and a cluster as indices, 'p', 'q'; got none",
         ),
-        ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", ["--var", "r"], "'--var' must be a variable"),
+        ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", ["--var", "r"], "'--var' must be one of"),
         ("p.1.1,p.2.1,p.1.2\n1,1,0\n", [], "must have a column for every item and cluster"),
         ("p.1.1,p.1.2\n0.5,0.4\n", [], "probabilities that sum to 1; draw 0, item 0"),
         ("p.1.1,p.1.2\n0.5,x\n", [], "must hold numbers; line 2, cell 2 has 'x'"),

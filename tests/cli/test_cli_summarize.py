@@ -59,6 +59,29 @@ def test_several_losses(draws_file, tmp_path, capsys):
     assert "must end in .csv or .parquet" in capsys.readouterr().err
 
 
+def test_a_similarity_matrix_in_place_of_draws(draws_file, tmp_path, capsys):
+    path = str(tmp_path / "psm.csv")
+    assert main(["psm", str(draws_file), "-o", path]) == 0
+    capsys.readouterr()
+    assert main(["summarize", path, "--psm", "--seed", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["loss"], found["labels"]) == (
+        "vi_lb",
+        epl.minimize(psm=path, rng=1).labels.tolist(),
+    )
+    for words, message in (
+        ([path], "for a similarity matrix minimize(psm=...) ('epluribus summarize --psm')"),
+        ([path, "--psm", "--min-size", "2"], "'--psm' must be used without constraints"),
+        ([path, path, "--psm"], "'--psm' is for one file, a similarity matrix; got 2"),
+        (
+            [str(draws_file), "--psm"],
+            "'--psm' must be a square matrix, items by items; got shape (12, 20).\n",
+        ),
+    ):
+        assert main(["summarize", *words]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_standard_input_and_output(z, draws_file, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO(draws_file.read_text()))
     assert main(["summarize", "-", "--out", "-", "--seed", "1"]) == 0

@@ -14,7 +14,7 @@ from epluribus.cli import main
 from epluribus.cli._base import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command_line.md"
-OPEN = ("acceptance", "rhat", "ess", "ess_tail", "n_clusters")
+OPEN = ("acceptance", "rhat", "ess", "ess_tail", "n_clusters", "words")
 """Objects whose keys are names or numbers found in the data."""
 
 
@@ -68,6 +68,7 @@ RUNS = {
     "psm": ("psm z.csv --out psm.npy",),
     "ball": ("ball z.csv",),
     "modes": ("modes z.csv --n-modes 2",),
+    "plot": ("plot z.csv --out z.png",),
     "report": ("report z.csv --out page.html --undecided 1 --must-link link.csv",),
     "methods": ("methods z.csv",),
     "soft": ("soft p.npy --out soft.npz",),

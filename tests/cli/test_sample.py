@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.cli._models import read_items, read_model
+from epluribus.cli._data import read_items, read_model
 from terminal import Terminal
 
 NAMED = "ann,bob\nbob,cid\ncid,dan\ndan,ann\n"
@@ -50,6 +50,7 @@ def test_it_writes_draws_that_summarize_reads(values, tmp_path, capsys):
     model = epl.models.GaussianMixture(NUMBERS, prior="poisson", k_max=4)
     ref = epl.sample(model, n_draws=50, n_chains=3, rng=1).draws
     np.testing.assert_array_equal(np.asarray(draws), np.asarray(ref))
+    assert "the model GaussianMixture(" in epl.read_draws(out, burn=5).origin
     assert main(["summarize", str(out), "--seed", "1"]) == 0
     assert capsys.readouterr().out.startswith("2 clusters of 6 items")
 
@@ -142,7 +143,7 @@ def test_every_model_reads_its_data(model, text, n_items, sample, tmp_path):
         ("gaussian", "1\n2\n", ["--moves", "all"], "'--moves' must be one of"),
         ("gaussian", "1\n2\n", ["--out", "d.csv"], "The output 'd.csv' must end in .npz"),
         ("gaussian", "1\n2\n", ["--out", "nowhere/d.npz"], "There is no folder 'nowhere'"),
-        ("gauss", "1\n2\n", [], "Did you mean 'gaussian'?"),
+        ("gauss", "1\n2\n", [], "'MODEL' must be one of 'gaussian'"),
     ],
 )
 def test_what_cannot_be_used_is_explained_in_one_line(model, text, words, message, sample):

@@ -151,17 +151,6 @@ def test_where_weights_come_from():
     assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]
 
 
-def test_swapped_arguments_are_pointed_out():
-    draws = epl.Draws([[0, 0, 1], [0, 1, 1]])
-    best = epl.minimize(draws, rng=1)
-    with pytest.raises(
-        TypeError, match="must be a posterior sample; got Estimate.*The estimate comes before"
-    ):
-        epl.credible_ball(draws, best)
-    with pytest.raises(TypeError, match=r"'labels' must be one partition; got Draws"):
-        epl.expected_loss(draws, draws)
-
-
 SPREAD = np.random.default_rng(2).integers(3, size=(12, 8))
 """Draws whose distinct partitions are many."""
 
@@ -242,3 +231,47 @@ def test_draws_left_out_are_not_checked(kind):
 def test_a_saved_sample_is_hardly_larger_than_its_labels():
     z = np.random.default_rng(0).integers(9, size=(5000, 100))
     assert len(pickle.dumps(epl.Draws(z))) < 100 * 5000 + 5000 * 8 * 7
+
+
+def test_chains_by_name_or_number(tmp_path):
+    z = np.random.default_rng(0).integers(3, size=(3, 4, 5))
+    for name, one in zip(("run_1", "run_2", "run_3"), z, strict=True):
+        np.save(tmp_path / f"{name}.npy", one)
+    draws = epl.read_draws(sorted(tmp_path.glob("run_*.npy")))
+    assert draws.chain_names == ("run_1", "run_2", "run_3")
+    for part in (
+        draws.select(["run_1", "run_3"]),
+        draws.select([0, 2]),
+        draws.drop_chains("run_2"),
+    ):
+        assert np.asarray(part).tolist() == np.asarray(epl.Draws(z[[0, 2]])).tolist()
+        assert part.chain_names == ("run_1", "run_3")
+    counted = epl.Draws(z.reshape(12, 5), chains=np.repeat([1, 2, 3], 4))
+    assert np.array_equal(counted.drop_chains(1, 2), epl.Draws(z[2]))
+    assert epl.Draws(z).select(chains=1).chain_names == ("1",)
+    for wrong in (0, "4"):
+        with pytest.raises(ValueError, match=r"'chains' must be among '1', '2', '3'; got '?[04]"):
+            counted.select([wrong])
+    with pytest.raises(ValueError, match="No draws are left"):
+        draws.drop_chains(0, 1, 2)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_saved_draws_are_read_as_they_were(tmp_path, missing):
+    z = np.random.default_rng(0).integers(3, size=(6, 5)).astype(float)
+    z[2, 3] = np.nan if missing else 0
+    options = {
+        "weights": range(1, 7),
+        "items": list("abcde"),
+        "chains": list("uvuvuv"),
+        "kind": "ensemble",
+    }
+    draws = epl.Draws(z, **options)
+    draws.save(tmp_path / "draws.npz")
+    found = epl.read_draws(tmp_path / "draws.npz")
+    for name in ("chains", "draw_weights", "n_seen"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(draws, name))
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(draws))
+    assert (found.items, found.chain_names, found.kind) == (draws.items, ("u", "v"), "ensemble")
+    with pytest.raises(ValueError, match="must end in .npz"):
+        draws.save(tmp_path / "draws.csv")

@@ -68,9 +68,9 @@ def test_empty_cells_of_text_files(tmp_path, hole):
 
 
 def test_names_and_weights_of_subsampled_runs():
-    draws = epl.Draws(NAMED, weights="items")
+    draws = epl.Draws(NAMED, weights=epl.Draws(NAMED).n_seen)
     assert draws.items == tuple("abcd")
-    np.testing.assert_allclose(draws.draw_weights, [0.75] * 3)
+    np.testing.assert_allclose(draws.draw_weights, [3] * 3)
 
 
 def test_equal_draws_are_equal_with_their_holes():
@@ -104,7 +104,7 @@ def test_minus_one_means_what_the_user_says():
     z = np.array([[0, 0, -1, -1], [0, 0, 1, 1]])
     assert epl.Draws(z, noise="missing")[0].tolist() == [0, 0, -1, -1]
     for noise, wanted in (("alone", 3), ("together", 2)):
-        found = epl.ConsensusClustering(noise=noise, rng=1).fit(z[:1].T)
+        found = epl.ConsensusClustering(noise=noise, random_state=1).fit(z[:1].T)
         assert found.n_clusters_ == wanted
 
 

@@ -81,7 +81,34 @@ def test_sums_that_are_not_quite_1_give_no_other_label(total):
 def test_printed_probabilities_are_made_to_sum_to_1():
     """Three decimals sum to 1.001."""
     printed, exact = np.array([[[0.334, 0.334, 0.333]] * 2]), np.full((1, 2, 3), 1 / 3)
-    np.testing.assert_allclose(epl.draws.soft_psm(printed), epl.draws.soft_psm(exact), atol=1e-3)
+    with pytest.warns(UserWarning, match=r"sum to 1 for each item only up to 0.001"):
+        found = epl.draws.soft_psm(printed)
+    np.testing.assert_allclose(found, epl.draws.soft_psm(exact), atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["dict", "dataset", "tree", "npz", "stan"])
+@pytest.mark.parametrize("log", [False, True])
+def test_probabilities_are_found_among_other_arrays(form, log, tmp_path):
+    import xarray as xr
+
+    values = np.log(P) if log else P
+    dims = ("draw", "gene", "k")
+    given = {"p": values, "cov": np.cov(P.T[0])[None] + np.zeros((len(P), 1, 1)), "mu": P[:, 0]}
+    if form == "npz":
+        np.savez(tmp_path / "p.npz", **given)
+        given = tmp_path / "p.npz"
+    elif form == "stan":
+        names = [f"{v}.{i + 1}.{k + 1}" for v in ("p", "cov") for i in range(5) for k in range(3)]
+        flat = np.hstack([values.reshape(len(P), -1), P.reshape(len(P), -1) - 2])
+        given = tmp_path / "p.csv"
+        np.savetxt(given, flat, "%.17g", ",", header=",".join(names), comments="")
+    elif form != "dict":
+        given = xr.Dataset({"p": (dims, values), "cov": (("draw", "a", "b"), given["cov"])})
+        given = xr.DataTree.from_dict({"posterior": given}) if form == "tree" else given
+    np.testing.assert_array_equal(epl.soft_draws(given, rng=1), epl.soft_draws(P, rng=1))
+    np.testing.assert_array_equal(epl.soft_draws(given, var="p", rng=1), epl.soft_draws(P, rng=1))
+    with pytest.raises(ValueError, match=r"'var' must be one of .*'p', 'cov'; got 'q'"):
+        epl.soft_draws(given, var="q")
 
 
 BAD = P.copy()
@@ -95,7 +122,7 @@ BAD[2, 3] = [0.5, 0.6, 0.1]
         (P[:0], {}, ValueError, r"none of them empty; got shape \(0, 5, 3\)"),
         ([[["a"]]], {}, TypeError, "'probabilities' must hold numbers; got values of type <U1"),
         (BAD, {}, ValueError, r"sum to 1; draw 2, item 3 .* \[0.5, 0.6, 0.1\]. The last dimension"),
-        (-P, {}, ValueError, r"must hold probabilities; draw 0, item 0 .* give log=True"),
+        (P - 0.5, {}, ValueError, r"must hold probabilities; draw 0, item 0 .* give log=True"),
         (P * np.nan, {}, ValueError, r"must hold probabilities; draw 0, item 0"),
         (P * np.nan, {"log": True}, ValueError, r"must hold logarithms; draw 0, item 0"),
         (P * 0 - np.inf, {"log": True}, ValueError, r"must hold logarithms; draw 0, item 0"),

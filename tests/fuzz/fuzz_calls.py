@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import epluribus as epl
-from epluribus import losses, models, partition, uncertainty
+from epluribus import changes, losses, models, partition, search, uncertainty
 from epluribus.cli import _base, main
 from rule import judge
 
@@ -81,10 +81,12 @@ def one(draw, z):
 
 
 NAMES = {
-    epl: """Draws align certificate chips cluster_parameters credible_ball exact expected_loss greedy loss
-        minimize modes probability psm sample soft_draws soft_psm stability undecided_costs what_differs
-        ConsensusClustering""",
-    uncertainty: "clusters compare error health items left_out n_clusters_posterior",
+    epl: """Draws ConsensusClustering certificate credible_ball expected_loss loss minimize minimize_all modes
+        plausibility psm sample soft_draws""",
+    search: "exact greedy merge recombine undecided_costs",
+    changes: "what_differs",
+    uncertainty: """align chips cluster_parameters clusters compare credible_set error health items left_out
+        n_clusters_posterior probability stability""",
     partition: "canonical contingency join meet n_partitions",
     losses: "binder get vi",
     models: """BernoulliMixture CategoricalMixture DirichletProcess GaussianMixture LatentBlockModel

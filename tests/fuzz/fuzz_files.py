@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import epluribus as epl
-from epluribus.cli._models import read_items, read_model
+from epluribus.cli._data import read_items, read_model
 from epluribus.models import GaussianMixture
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
@@ -42,7 +42,6 @@ def samples() -> dict[str, list[Path]]:
     import networkx as nx
     import pandas as pd
     import xarray as xr
-    import zarr
 
     folder = Path(tempfile.mkdtemp(prefix="fuzz"))
     np.save(folder / "z.npy", Z)
@@ -62,7 +61,6 @@ def samples() -> dict[str, list[Path]]:
             "ignore"
         )  # zarr says that names of one letter may be stored otherwise one day
         labels.to_zarr(folder / "z.zarr", encoding={"z": {"chunks": (4, 6)}})
-    zarr.create_array(folder / "plain.zarr", data=Z + 1, chunks=(4, 6), zarr_format=2)
     best = epl.minimize(epl.Draws(Z, items=NAMES), rng=1)
     best.save(folder / "best.npz")
     best.save(folder / "best.json")
@@ -73,7 +71,7 @@ def samples() -> dict[str, list[Path]]:
     nx.write_graphml(nx.path_graph(4), folder / "net.graphml")
     r = [path for path in sorted(FROM_R.iterdir()) if path.suffix in (".rds", ".rda", ".csv")]
     kinds = {
-        "draws": "z.* packed.npz words.parquet classic.nc plain.zarr",
+        "draws": "z.* packed.npz words.parquet classic.nc",
         "labels": "labels.*",
         "estimate": "best.*",
         "checkpoint": "run.npz",

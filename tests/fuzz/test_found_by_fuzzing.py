@@ -4,13 +4,17 @@ import gzip
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.models import GaussianMixture, PoissonMixture, StochasticBlockModel
+from epluribus.models import (
+    GaussianMixture,
+    LatentBlockModel,
+    PoissonMixture,
+    StochasticBlockModel,
+)
 from epluribus.readers.text import read_column, read_groups
 from epluribus.uncertainty import health, left_out
 
@@ -31,7 +35,6 @@ def consensus(x):
 
 
 ONE_VARIABLE = xr.Dataset({"z": (("draw", "item"), np.ones((2, 2), int))})
-SAME_NAMES = pd.DataFrame([[0, 1], [0, 1]], columns=["a", "a"])
 TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
 
 
@@ -48,11 +51,23 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
             TypeError,
             "'X' must be an array, with rows of one length",
         ),
-        (lambda: consensus(SAME_NAMES), ValueError, "'X' must have a different name for every col"),
-        (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be one table, .* 'z'. Give one"),
         (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
         (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
-        (lambda: epl.draws.soft_psm(ONE_VARIABLE), TypeError, "'probabilities' must be an array"),
+        (
+            lambda: epl.draws.soft_psm(ONE_VARIABLE),
+            ValueError,
+            "'probabilities' has no probabilities",
+        ),
+        (
+            lambda: LatentBlockModel([[0], [0, 0]]),
+            TypeError,
+            "'matrix' must be an array, with rows",
+        ),
+        (
+            lambda: epl.uncertainty.align([0], [[0]], parameters=False, raw_labels=False),
+            ValueError,
+            "'parameters' must have shape",
+        ),
         (lambda: sample(checkpoint=7), TypeError, "'checkpoint' must be a path; got 7"),
         (
             lambda: health(np.array([0, 1]), [[0, 1]]),
@@ -80,7 +95,7 @@ def test_pairs_and_columns_that_are_not_text(tmp_path):
     with pytest.raises(ValueError, match=r"pairs.csv' could not be read as text"):
         StochasticBlockModel(path)
     path.write_text('a,"\n"')
-    with pytest.raises(ValueError, match=r"must have a column 'cluster'; its columns are \['a', "):
+    with pytest.raises(ValueError, match=r"pairs.csv' has a header but no rows"):
         read_column(path, "cluster")
 
 

@@ -14,7 +14,7 @@ from epluribus.search.members import MemberState
 from epluribus.search.pairs import PairCosts
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
-from epluribus.search.ratio import RatioState
+from epluribus.search.state import RatioState
 from epluribus.search.state import Bounds, TableState
 def pairs(problem, labels):
     return PairState(PairCosts.of(problem), labels)

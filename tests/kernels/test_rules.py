@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from epluribus.constraints import Rules
 from epluribus.draws import as_draws
-from epluribus.rules import Rules
 from epluribus.search import constrained
 from epluribus.search.constrained import ConstrainedSearch
 from epluribus.search.members import MemberState

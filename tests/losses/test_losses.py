@@ -255,3 +255,13 @@ def test_losses_can_be_pickled_and_copied(name):
     assert (again.name, again.linear, again.metric) == (one.name, one.linear, one.metric)
     assert epl.loss([0, 0, 1, 1], [0, 1, 1, 1], again) == epl.loss([0, 0, 1, 1], [0, 1, 1, 1], one)
     assert copy.deepcopy(one) is one
+
+
+@pytest.mark.parametrize(
+    ("in_r", "ours"), [("VI", "vi"), ("omARI", "omari"), ("Binder(a=0.5)", "binder(cost=0.5)")]
+)
+def test_names_of_salso_are_understood(in_r, ours):
+    assert epl.losses.get(in_r) is epl.losses.get(ours)
+    assert epl.losses.for_matrix("VI.lb").name == "vi_lb"
+    with pytest.raises(ValueError, match="'vi_lb' only for a similarity matrix"):
+        epl.losses.get("VI.lb")

@@ -120,14 +120,13 @@ def test_clusters_are_sorted(opened):
     from selenium.webdriver.common.by import By
 
     column = "table.sortable tbody td:nth-child(2)"
-    sizes = [int(text) for text in _texts(opened, column)]
-    opened.find_elements(By.CSS_SELECTOR, "table.sortable thead button")[1].click()
-    assert [int(text) for text in _texts(opened, column)] == sorted(sizes)
-    opened.find_elements(By.CSS_SELECTOR, "table.sortable thead button")[1].click()
-    assert [int(text) for text in _texts(opened, column)] == sorted(sizes, reverse=True)
+    sizes = sorted(map(int, _texts(opened, column)))
+    for wanted in (sizes, sizes[::-1]):
+        opened.find_elements(By.CSS_SELECTOR, "table.sortable thead button")[1].click()
+        assert list(map(int, _texts(opened, column))) == wanted
 
 
-def test_pictures_and_labels_are_saved(opened):
+def test_pictures_labels_and_the_paragraph_are_taken_away(opened):
     """What the links hand over, caught before the browser asks where to put it."""
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -144,16 +143,15 @@ def test_pictures_and_labels_are_saved(opened):
             "return texts.length === 1 && texts.every((text) => text !== null) && window.saved"
         )
     )
+    opened.find_element("css selector", "button[data-copy]").click()
+    WebDriverWait(opened, PATIENCE).until(lambda browser: _texts(browser, "#copied") != [""])
+    assert _texts(opened, "#copied")[0] in ("Copied.", "Selected: press Ctrl+C.")
     # Figures are links to what the images hold.
     links = opened.execute_script(
         "return [...document.querySelectorAll('.picture .save')].map((a) => [a.download, a.href, a.hidden])"
     )
-    assert [link[0] for link in links] == [
-        "data.svg",
-        "similarity.svg",
-        "trace.svg",
-        "clusters.svg",
-    ]
+    names = ["data.svg", "similarity.svg", "trace.svg", "clusters.svg"]
+    assert [link[0] for link in links] == names
     assert all(href.startswith("data:image/svg+xml") and not hidden for _, href, hidden in links)
     lines = saved["labels.csv"].splitlines()
     assert lines[0] == "item,cluster,certainty"
@@ -162,20 +160,7 @@ def test_pictures_and_labels_are_saved(opened):
     assert lines[300].startswith("item 299,")
 
 
-def test_copy(opened):
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    opened.find_element(By.CSS_SELECTOR, "button[data-copy]").click()
-    WebDriverWait(opened, PATIENCE).until(lambda browser: _texts(browser, "#copied") != [""])
-    assert _texts(opened, "#copied")[0] in ("Copied.", "Selected: press Ctrl+C.")
-
-
-def test_the_picture_comes_first_and_uses_the_width(opened):
-    sections = opened.execute_script(
-        "return [...document.querySelectorAll('main > section')].map((node) => node.id)"
-    )
-    assert sections[:4] == ["data-picture", "similarity", "diagnostics", "clusters"]
+def test_pictures_use_the_width(opened):
     width = "return document.querySelector(arguments[0]).getBoundingClientRect().width"
     page = opened.execute_script(width, "main")
     assert opened.execute_script(width, "#matrix img") > 0.65 * page

@@ -14,11 +14,10 @@ def test_histogram_shows_every_item_once():
     y = epl.datasets.load_galaxies()
     ax = plots.histogram(np.array(["slow", "most", "fast"])[np.digitize(y, [15000, 30000])], y)
     assert sum(len(line.get_xdata()) for line in ax.lines) == 82
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "fast: 3 items",
-        "most: 72 items",
-        "slow: 7 items",
-    ]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["fast: 3 items", "most: 72 items", "slow: 7 items"]
+    with pytest.raises(ValueError, match=r"'values' .* \(n_items, 1\); got shape \(2, 3\)"):
+        plots.histogram([0, 1], [[1, 2, 3], [4, 5, 6]])
 
 
 def test_one_partition_in_any_form_gives_one_picture():
@@ -29,9 +28,7 @@ def test_one_partition_in_any_form_gives_one_picture():
     for form in forms:
         legend = plots.histogram(form, y).get_legend()
         assert [text.get_text() for text in legend.get_texts()] == ["0: 2 items", "1: 2 items"]
-    with pytest.raises(
-        ValueError, match=r"'best' must be one partition.* shape \(2, 4\). Give one"
-    ):
+    with pytest.raises(ValueError, match=r"'best' must be one partition.* shape \(2, 4\). G"):
         plots.histogram([labels, labels], y)
 
 
@@ -61,13 +58,6 @@ def test_bars_are_as_many_as_the_items_allow():
     assert bars(apart, np.repeat([0, 1], 150))[0].get_width() < 0.6
     assert len(bars(y, one, bins=4)) == 4
     assert len(bars(y, one, bins=[-4, 0, 4])) == 2
-
-
-def test_histogram_wants_one_finite_number_an_item():
-    with pytest.raises(ValueError, match=r"'values' .* \(n_items, 1\); got shape \(2, 3\)"):
-        plots.histogram([0, 1], [[1, 2, 3], [4, 5, 6]])
-    with pytest.raises(ValueError, match="'values' must hold finite numbers"):
-        plots.histogram([0, 1], [1.0, np.nan])
 
 
 def test_n_clusters_shows_the_posterior_and_the_estimate():
@@ -108,6 +98,7 @@ def test_colors_of_up_to_twenty_clusters_can_be_told_apart(k, plain, deuteranopi
     from scipy.spatial.distance import pdist
 
     rgb = colors_of(k)
+    assert len(np.unique(colors_of(45), axis=0)) == 45
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     # Machado, Oliveira & Fernandes (2009), severity 1.
     seen = linear @ np.array([
@@ -117,10 +108,6 @@ def test_colors_of_up_to_twenty_clusters_can_be_told_apart(k, plain, deuteranopi
     ])  # fmt: skip
     assert pdist(to_lab(linear)).min() > plain
     assert pdist(to_lab(np.clip(seen, 0, 1))).min() > deuteranopia
-
-
-def test_colors_go_on_beyond_twenty():
-    assert len(np.unique(colors_of(45), axis=0)) == 45
 
 
 def test_blocks_sorts_rows_and_columns_by_cluster():
@@ -133,15 +120,13 @@ def test_blocks_sorts_rows_and_columns_by_cluster():
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 3), (4, 0))
     square = plots.blocks(["x", "y"], np.eye(2))
     assert [text.get_text() for text in square.texts] == ["x", "y"]
-    with pytest.raises(
-        ValueError, match=r"'matrix' must have .* shape \(2, 2\); got shape \(4, 3\)"
-    ):
+    with pytest.raises(ValueError, match=r"'matrix' must .* shape \(2, 2\); got shape \(4, 3\)"):
         plots.blocks([0, 1], matrix)
 
 
 def test_names_of_clusters_stay_within_the_bounds():
     """As near to their clusters as they can be, in order and with a gap."""
-    from epluribus.plots._names import place_along, spread
+    from epluribus.plots._shared import place_along, spread
 
     assert spread([1.0, 5.0, 9.0], 2.0, -9, 99).tolist() == [1, 5, 9]
     assert spread([1.0, 1.0, 9.0], 2.0, -9, 99).tolist() == [0, 2, 9]
@@ -151,122 +136,6 @@ def test_names_of_clusters_stay_within_the_bounds():
     places, font_size = place_along(np.full(40, 3.0), 10.0, 230.0, 8.0)
     assert font_size == 5.0  # 230 points for 40 names, each 1.15 times as high as its font
     assert np.allclose(places, 0.125 + 0.25 * np.arange(40))
-
-
-def test_network_shows_every_node_with_its_cluster():
-    rng = np.random.default_rng(1)
-    upper = np.triu(rng.random((30, 30)) < 0.2, 1)
-    labels = rng.integers(1, 4, 30)
-    ax = plots.network(labels, upper + upper.T)
-    assert sorted(text.get_text() for text in ax.texts) == sorted(map(str, labels.tolist()))
-    places = np.array([text.get_position() for text in ax.texts])
-    assert places.min() >= 0
-    assert places.max() <= 1
-    apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(30)
-    assert apart.min() > 0.02  # no node covers another
-    with pytest.raises(
-        ValueError, match=r"'adjacency' must have .* shape \(30, 30\); got shape \(3, 3\)"
-    ):
-        plots.network(labels, np.eye(3))
-
-
-def n_lines(ax):
-    from matplotlib.collections import LineCollection
-
-    found = [c for c in ax.collections if isinstance(c, LineCollection)]
-    return sum(len(c.get_segments()) for c in found)
-
-
-def arrowheads(ax):
-    from matplotlib.quiver import Quiver
-
-    found = [c for c in ax.collections if isinstance(c, Quiver)]
-    return found[0].get_offsets() if found else np.zeros((0, 2))
-
-
-def test_network_draws_links_of_either_direction_with_arrowheads():
-    down = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]])  # all below the diagonal
-    ax = plots.network([0, 0, 1], down, pos=[[0, 0], [1, 0], [1, 1]])
-    assert n_lines(ax) == 3
-    tips = arrowheads(ax)
-    assert len(tips) == 3
-    assert np.allclose(tips[0], [1.8 * 0.0125, 0])  # 1 -> 0 ends at the border of node 0
-    both = plots.network([0, 0, 1], down + down.T)
-    assert (n_lines(both), len(arrowheads(both))) == (3, 0)
-
-
-def test_network_of_many_nodes_names_clusters_once():
-    rng = np.random.default_rng(0)
-    matrix = rng.random((1000, 1000)) < 0.008
-    ax = plots.network(np.repeat(["a", "b", "c", "d"], 250), matrix)
-    assert [text.get_text() for text in ax.texts] == ["a", "b", "c", "d"]
-    assert len(arrowheads(ax)) == 0
-    places = np.concatenate([c.get_offsets() for c in ax.collections[2:]])
-    assert len(places) == 1000
-    few = plots.network([1, 1, 2], np.eye(3))
-    assert ax.collections[2]._widths[0] < few.collections[2]._widths[0]
-
-
-def test_network_takes_places_and_names_of_nodes():
-    nx = pytest.importorskip("networkx", reason="networkx is not installed")
-    graph = nx.path_graph(["p", "q", "r"])
-    where = {"r": (4, 2), "q": (2, 1), "p": (0, 0)}
-    ax = plots.network([0, 1, 1], graph, pos=where, names=True)
-    assert [text.get_text() for text in ax.texts] == ["p", "q", "r"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1"]
-    places = ax.collections[2].get_offsets()
-    assert np.allclose(places, [[0, 0.25], [0.5, 0.5], [1, 0.75]])  # its shape is kept
-    with pytest.raises(ValueError, match="'pos' must have a place for every node; 'q' has none"):
-        plots.network([0, 1, 1], graph, pos={"p": (0, 0), "r": (1, 1)})
-    with pytest.raises(ValueError, match=r"'pos' must .* shape \(3, 2\); got shape \(2, 2\)"):
-        plots.network([0, 1, 1], graph, pos=np.eye(2))
-    with pytest.raises(ValueError, match="'names' must have one name for each of 3 nodes; got 1"):
-        plots.network([0, 1, 1], graph, names=["p"])
-
-
-@pytest.mark.parametrize("directed", [False, True])
-def test_networks_of_every_kind_are_one_matrix(directed):
-    nx = pytest.importorskip("networkx", reason="networkx is not installed")
-    graph = nx.gnp_random_graph(12, 0.3, seed=1, directed=directed)
-    graph = nx.relabel_nodes(graph, {k: f"node {k}" for k in range(0, 12, 2)})
-    ref = np.zeros((12, 12), dtype=int)
-    number = {node: i for i, node in enumerate(graph)}
-    for first, second in graph.edges:
-        ref[number[first], number[second]] = 1
-        if not directed:
-            ref[number[second], number[first]] = 1
-    labels = np.arange(12) % 3
-    by_cluster = ref[np.ix_(np.argsort(labels, kind="stable"), np.argsort(labels, kind="stable"))]
-    for kind in (graph, nx.to_scipy_sparse_array(graph), ref):
-        shown = plots.blocks(labels, kind).images[0].get_array()
-        np.testing.assert_array_equal(shown, by_cluster)
-        assert len(plots.network(labels, kind).texts) == 12
-
-
-def test_weights_and_parallel_edges_of_a_graph_are_one_link():
-    nx = pytest.importorskip("networkx", reason="networkx is not installed")
-    graph = nx.MultiGraph([("p", "q"), ("p", "q"), ("r", "r")])
-    graph.add_edge("q", "r", weight=0.0)
-    shown = plots.blocks([0, 0, 1], graph).images[0].get_array()
-    assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
-
-
-def test_names_of_many_nodes_do_not_cover_each_other():
-    names = [f"person {i}" for i in range(77)]
-    links = np.random.default_rng(0).random((77, 77)) < 0.05
-    ax = plots.network(np.arange(77) % 5, links | links.T, names=names)
-    assert [text.get_text() for text in ax.texts] == names
-    boxes = [text.get_window_extent() for text in ax.texts]
-    assert sum(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]) < 5
-
-
-def test_edges_are_a_network(tmp_path):
-    best = epl.minimize(epl.Draws([[0, 0, 1]] * 2, items=["a", "b", "c"]), rng=0)
-    edges = [("c", "a"), ("b", "a")]
-    (tmp_path / "edges.csv").write_text("from,to\nc,a\nb,a\n")
-    for form in (edges, str(tmp_path / "edges.csv")):
-        shown = plots.blocks(best, form).images[0].get_array()
-        assert shown.tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
 
 
 @pytest.mark.parametrize("kind", plots.KINDS)

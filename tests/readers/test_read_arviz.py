@@ -24,10 +24,9 @@ def tree(**others):
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64])
 def test_object_of_the_arviz_installed(dtype):
     data = arviz_object(z=Z3.astype(dtype), mu=MU)
-    same(epl.Draws.from_arviz(data))
-    same(epl.Draws.from_arviz(data, var="z"))
     same(epl.Draws(data))
-    assert epl.Draws.from_arviz(data, burn=2).n_draws == 6
+    same(epl.Draws(data, var="z"))
+    assert epl.Draws(data, burn=2).n_draws == 6
 
 
 def test_extracted_samples():
@@ -39,10 +38,12 @@ def test_extracted_samples():
 
 
 def test_tree():
-    same(epl.Draws.from_arviz(tree()))
-    same(epl.Draws.from_arviz(tree()["posterior"]))
-    with pytest.raises(ValueError, match=r"no group 'prior' .* 'posterior', 'sample_stats'"):
-        epl.Draws.from_arviz(tree(), group="prior")
+    same(epl.Draws(tree()))
+    same(epl.Draws(tree()["posterior"]))
+    with pytest.raises(
+        ValueError, match=r"no group 'posterior' .*'prior'.* Draws\(data\['prior'\]\)"
+    ):
+        epl.Draws(xr.DataTree.from_dict({"prior": dataset()}))
 
 
 def test_netcdf_and_zarr(tmp_path):
@@ -79,11 +80,10 @@ def test_several_candidates_are_named(tmp_path):
 
 
 def test_dimensions_of_other_names():
-    array = xr.DataArray(Z3, dims=("run", "step", "gene")).transpose("gene", "step", "run")
-    same(epl.Draws.from_xarray(array, chain="run", draw="step"))
-    same(epl.Draws.from_xarray(array.to_dataset(name="z"), chain="run", draw="step"))
-    with pytest.raises(ValueError, match=r"one dimension besides chain and step, the items; got"):
-        epl.Draws.from_xarray(array, draw="step")
+    array = xr.DataArray(Z3, dims=("chain", "draw", "gene")).transpose("gene", "draw", "chain")
+    same(epl.Draws(array))
+    with pytest.raises(ValueError, match=r"one dimension besides chain and draw, the items; got"):
+        epl.Draws(array.expand_dims("step"))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -20,18 +20,22 @@ FEATURES = "it fits continuous features, and X must hold labels"
 
 
 @parametrize_with_checks(
-    [epl.ConsensusClustering(rng=1)],
-    expected_failed_checks=lambda _: {
-        "check_clustering": FEATURES,
-        "check_positive_only_tag_during_fit": FEATURES,
-    },
+    [
+        epl.ConsensusClustering(estimators=[KMeans(3)], random_state=1),
+        epl.ConsensusClustering(random_state=1),
+    ],
+    expected_failed_checks=lambda model: (
+        {}
+        if model.estimators
+        else {"check_clustering": FEATURES, "check_positive_only_tag_during_fit": FEATURES}
+    ),
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
 
 
 def test_columns_are_base_clusterings():
-    model = epl.ConsensusClustering(rng=1)
+    model = epl.ConsensusClustering(random_state=1)
     labels = model.fit_predict(X)
     ref = epl.minimize(X.T, "vi", rng=1)
     np.testing.assert_array_equal(labels, ref.labels)
@@ -39,15 +43,19 @@ def test_columns_are_base_clusterings():
     assert model.n_features_in_ == 15
     np.testing.assert_array_equal(labels, epl.partition.canonical(TRUTH))
     words = np.array(list("abcde"))[X]
-    np.testing.assert_array_equal(epl.ConsensusClustering(rng=1).fit(words).labels_, labels)
-    np.testing.assert_array_equal(epl.ConsensusClustering(rng=1).fit(X * 1.0).labels_, labels)
+    np.testing.assert_array_equal(
+        epl.ConsensusClustering(random_state=1).fit(words).labels_, labels
+    )
+    np.testing.assert_array_equal(
+        epl.ConsensusClustering(random_state=1).fit(X * 1.0).labels_, labels
+    )
 
 
 def test_parameters_reach_the_search():
-    assert epl.ConsensusClustering("binder", k=2, rng=1).fit(X).n_clusters_ == 2
+    assert epl.ConsensusClustering("binder", n_clusters=2, random_state=1).fit(X).n_clusters_ == 2
     assert epl.ConsensusClustering(k_max=1).fit(X).n_clusters_ == 1
     loss = epl.losses.vi(cost=0.5)
-    copy = clone(epl.ConsensusClustering(loss, rng=3))
+    copy = clone(epl.ConsensusClustering(loss, random_state=3))
     assert copy.get_params()["loss"] is loss
     assert pickle.loads(pickle.dumps(copy.fit(X))).estimate_.loss.name == "vi(cost=0.5)"
 
@@ -55,7 +63,7 @@ def test_parameters_reach_the_search():
 def test_weights():
     weights = np.zeros(15)
     weights[4] = 2.0
-    labels = epl.ConsensusClustering(weights=weights, rng=1).fit(X).labels_
+    labels = epl.ConsensusClustering(weights=weights, random_state=1).fit(X).labels_
     np.testing.assert_array_equal(labels, epl.partition.by_size(X[:, 4]))
     with pytest.raises(ValueError, match=r"'weights' must have one entry per draw, shape \(15,\)"):
         epl.ConsensusClustering(weights=[1, 2]).fit(X)
@@ -63,11 +71,73 @@ def test_weights():
 
 def test_fitted_estimators():
     base = [KMeans(k, n_init=1, random_state=k).fit(POINTS) for k in (2, 3, 3, 4, 5)]
-    labels = epl.ConsensusClustering(rng=1).fit_predict(base)
-    ref = epl.ConsensusClustering(rng=1).fit_predict(np.column_stack([one.labels_ for one in base]))
+    labels = epl.ConsensusClustering(random_state=1).fit_predict(base)
+    ref = epl.ConsensusClustering(random_state=1).fit_predict(
+        np.column_stack([one.labels_ for one in base])
+    )
     np.testing.assert_array_equal(labels, ref)
-    draws = epl.Draws.from_estimators(base, weights=[1, 2, 3, 4, 5])
+    draws = epl.Draws(base, weights=[1, 2, 3, 4, 5])
     assert (draws.n_draws, draws.n_items, draws.total_weight) == (5, 60, 15)
+
+
+def test_features_are_clustered_here():
+    base = [KMeans(2), KMeans(3), AgglomerativeClustering(3)]
+    model = epl.ConsensusClustering(estimators=base, n_fits=4, subsample=0.7, random_state=1)
+    labels = model.fit_predict(POINTS)
+    np.testing.assert_array_equal(labels, epl.partition.canonical(TRUTH))
+    np.testing.assert_array_equal(clone(model).fit(POINTS).labels_, labels)
+    assert not hasattr(base[0], "labels_")  # copies are fitted
+    assert len({one.random_state for one in model.estimators_[:2]}) == 2
+    assert (model.draws_.n_seen == 42).all()
+    with pytest.raises(
+        AttributeError, match=r"'AgglomerativeClustering' object has no attribute 'predict'"
+    ):
+        model.predict(POINTS)
+    for wrong in ({"estimators": KMeans(3)}, {"estimators": ["kmeans"]}):
+        with pytest.raises(TypeError, match=r"'estimators' must be a list of clusterers"):
+            epl.ConsensusClustering(**wrong).fit(POINTS)
+    with pytest.raises(ValueError, match=r"'subsample' must be above 0 and at most 1; got 7"):
+        clone(model).set_params(subsample=7).fit(POINTS)
+
+
+def test_new_samples_go_where_their_fellows_are():
+    model = epl.ConsensusClustering(estimators=[KMeans(3)], n_fits=5, random_state=1).fit(POINTS)
+    np.testing.assert_array_equal(model.predict(POINTS), model.labels_)
+    labels = epl.ConsensusClustering(random_state=1).fit(X)
+    new = np.vstack([X[[0, 25, 50]], np.full(15, 99), np.full(15, -1)])
+    assert labels.predict(new).tolist() == [0, 1, 2, -1, -1]
+    # By hand: the mean over clusterings of the share of a cluster that has the label of the new sample.
+    by_hand = [[(X[labels.labels_ == g] == row).mean() for g in range(3)] for row in X]
+    np.testing.assert_array_equal(labels.predict(X), np.argmax(by_hand, axis=1))
+
+
+def test_clusterings_of_some_samples():
+    seen = [np.arange(40), np.arange(20, 60), np.r_[:20, 40:60]]
+    pairs = [(items, TRUTH[items] + t) for t, items in enumerate(seen)]
+    model = epl.ConsensusClustering(random_state=1).fit(pairs)
+    np.testing.assert_array_equal(model.labels_, epl.partition.canonical(TRUTH))
+    assert (model.draws_.n_seen == 40).all()
+    assert model.predict([[1, 2, 2], [7, 3, 4]]).tolist() == [1, 2]
+
+
+def test_groups_of_clusterings_disagree_or_not():
+    noisy = np.where(RNG.random((60, 12)) < 0.9, TRUTH[:, None], RNG.integers(3, size=(60, 12)))
+    other = np.where(noisy == 2, 1, noisy)  # an algorithm that never finds the third cluster
+    groups = np.repeat(["a", "b"], 12)
+    far = epl.ConsensusClustering(random_state=1).fit(np.hstack([noisy, other]))
+    table = far.compare_groups(groups)
+    assert (table["p_value"] < 0.01).all()
+    assert (table["between"] > table["within"]).all()
+    rows = np.asarray(far.draws_)
+    pairs = [epl.loss(rows[i], rows[j]) for i in range(12) for j in range(i)]
+    assert table.loc["a", "within"] == pytest.approx(np.mean(pairs))
+    same = epl.ConsensusClustering(random_state=1).fit(np.hstack([noisy, noisy]))
+    assert (same.compare_groups(groups)["p_value"] > 0.5).all()
+    mixed = epl.ConsensusClustering(estimators=[KMeans(2), KMeans(3)], n_fits=6, random_state=1)
+    assert mixed.fit(POINTS).compare_groups()["clusterings"].tolist() == [6, 6]
+    for wrong in (None, [1] * 24, ["a", "b"]):
+        with pytest.raises(ValueError, match=r"'groups' must have the group of each of the 24"):
+            same.compare_groups(wrong)
 
 
 def test_end_of_a_pipeline():
@@ -75,7 +145,7 @@ def test_end_of_a_pipeline():
         fits = [KMeans(k, n_init=1, random_state=k).fit(points) for k in (2, 3, 3, 4)]
         return np.column_stack([one.labels_ for one in fits])
 
-    pipeline = make_pipeline(FunctionTransformer(base), epl.ConsensusClustering(rng=1))
+    pipeline = make_pipeline(FunctionTransformer(base), epl.ConsensusClustering(random_state=1))
     np.testing.assert_array_equal(pipeline.fit_predict(POINTS), epl.partition.canonical(TRUTH))
 
 
@@ -85,9 +155,9 @@ def test_noise_is_alone_or_together():
     assert (base[0].labels_[-3:] == -1).all()
     table = np.column_stack([one.labels_ for one in base])
     for noise, n_clusters in (("alone", 6), ("together", 4)):
-        assert np.unique(epl.Draws.from_estimators(base, noise=noise)[0]).size == n_clusters
+        assert np.unique(epl.Draws(base, noise=noise)[0]).size == n_clusters
         for given in (base, table):
-            model = epl.ConsensusClustering(noise=noise, rng=1).fit(given)
+            model = epl.ConsensusClustering(noise=noise, random_state=1).fit(given)
             assert model.n_clusters_ == n_clusters
     with pytest.raises(
         ValueError, match=r"'noise' must be one of 'alone', 'together', 'missing'; got 'no'"
@@ -101,12 +171,10 @@ def test_bad_ensembles_are_refused_in_words():
     with pytest.raises(ValueError, match=r"'labels_'; number 1 \(KMeans\) has none. Fit it first"):
         epl.ConsensusClustering().fit([KMeans(2, n_init=1).fit(POINTS), KMeans(2)])
     with pytest.raises(ValueError, match=r"number 0 \(GaussianMixture\) has none.* only predicts"):
-        epl.Draws.from_estimators([GaussianMixture(2).fit(POINTS)])
+        epl.Draws([GaussianMixture(2).fit(POINTS)])
     fits = [KMeans(2, n_init=1).fit(points) for points in (POINTS, POINTS[:9])]
     with pytest.raises(ValueError, match=r"number 0 has 60 labels and number 1 has 9"):
-        epl.Draws.from_estimators(fits)
-    with pytest.raises(ValueError, match=r"'estimators' must have at least one estimator"):
-        epl.Draws.from_estimators([])
+        epl.Draws(fits)
 
 
 def test_a_missing_scikit_learn_is_named(monkeypatch):

@@ -8,9 +8,8 @@ import pytest
 from scipy import sparse
 
 import epluribus as epl
-from epluribus.constraints import Constraints
+from epluribus.constraints import Constraints, Rules
 from epluribus.partition import partitions
-from epluribus.rules import Rules
 
 LOSSES = ("vi", "binder", "vi(cost=0.5)", "binder(cost=1.5)", "nvi")
 ALL = {n: [np.array(one) for one in partitions(n)] for n in range(3, 9)}

@@ -5,9 +5,9 @@ import pytest
 
 import epluribus as epl
 from epluribus._parallel import NEVER, Stopped
-from epluribus.draws.together import Together
+from epluribus.draws.expected import Together
 from epluribus.search import _minimize as entrance
-from epluribus.search import large, refine
+from epluribus.search import large
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds, TableState
 
@@ -58,13 +58,13 @@ def check(best, draws, k_max=None):
 @pytest.fixture
 def freed(monkeypatch):
     """How many items were free in each search over free items, under Binder's loss."""
-    seen, swept = [], refine.LargeRefiner._sweep_pairs
+    seen, swept = [], large.LargeRefiner._sweep_pairs
 
     def count(self, labels, free, *rest):
         seen.append(len(free))
         return swept(self, labels, free, *rest)
 
-    monkeypatch.setattr(refine.LargeRefiner, "_sweep_pairs", count)
+    monkeypatch.setattr(large.LargeRefiner, "_sweep_pairs", count)
     return seen
 
 
@@ -75,7 +75,7 @@ def test_no_single_item_would_move(loss, make, seed):
     draws = epl.Draws(make(seed=seed))
     best = epl.minimize(draws, loss, rng=seed)
     # Tables are made for ten clusters for each one of a draw, and no more.
-    assert best.converged or best.n_clusters == refine.COLUMNS * 6
+    assert best.converged or best.n_clusters == large.COLUMNS * 6
     check(best, draws)
 
 
@@ -203,7 +203,7 @@ def test_many_small_clusters_are_searched_at_once():
 
 
 def test_without_room_for_the_matrix_tables_are_used(monkeypatch, freed):
-    monkeypatch.setattr(refine, "available_memory", lambda: 0)
+    monkeypatch.setattr(large, "available_memory", lambda: 0)
     draws = epl.Draws(loose(7))
     best = epl.minimize(draws, "binder", rng=1)
     assert not freed
@@ -212,7 +212,7 @@ def test_without_room_for_the_matrix_tables_are_used(monkeypatch, freed):
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_ended_early_it_says_on_how_many_draws_the_loss_is(quick, monkeypatch):
-    monkeypatch.setattr(refine, "_TASK", 64)
+    monkeypatch.setattr(large, "_TASK", 64)
     monkeypatch.setattr(large, "_QUICK", large._QUICK if quick else 0)
     z = noisy()
     best = epl.minimize(z, rng=1, time_limit=1e-6)
@@ -229,7 +229,7 @@ def test_ended_early_nothing_is_lost(loss, at, monkeypatch):
     """Ctrl-C in one of the passes: tables are counted, items placed, tables counted, items looked at, ..."""
     draws, calls = epl.Draws(noisy()), []
     for name in ("_count", "_look"):
-        whole = getattr(refine.LargeRefiner, name)
+        whole = getattr(large.LargeRefiner, name)
 
         def work(self, *args, whole=whole, **named):
             calls.append(1)
@@ -238,7 +238,7 @@ def test_ended_early_nothing_is_lost(loss, at, monkeypatch):
                 raise Stopped
             return whole(self, *args, **named)
 
-        monkeypatch.setattr(refine.LargeRefiner, name, work)
+        monkeypatch.setattr(large.LargeRefiner, name, work)
     best = epl.minimize(draws, loss, rng=1)
     assert best.interrupted
     assert not best.converged

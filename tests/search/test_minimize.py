@@ -358,7 +358,7 @@ def test_progress(name):
         ({"rng": "seed"}, TypeError, "'rng' must be None, a non-negative integer"),
         ({"rng": -1}, ValueError, "'rng' must be None, a non-negative integer"),
         ({"time_limit": 0}, ValueError, "'time_limit' must be a finite number above 0"),
-        ({"loss": ["vi"]}, TypeError, "'loss' must be a name or a Loss"),
+        ({"loss": ["vi"]}, TypeError, "'loss' must be one loss, by name or a Loss"),
     ],
 )
 def test_bad_options_are_refused_in_words(options, error, message):

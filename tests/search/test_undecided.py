@@ -118,7 +118,7 @@ def test_a_lower_cost_leaves_out_no_fewer_items():
         inside = best.labels >= 0
         expected = epl.expected_loss(best.labels[inside], z[:, inside])
         assert best.expected_loss == pytest.approx(expected)
-    assert str(table).startswith("cost  decided  undecided  clusters  expected_loss")
+    assert str(table).startswith("cost  decided  undecided  clusters  expected loss")
     assert list(table.to_pandas()) == list(columns)
 
 

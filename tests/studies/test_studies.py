@@ -115,7 +115,7 @@ def test_bad_arguments(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("step", "kind"), [("sample", Trace), ("minimize", Comparison), ("minimize", epl.Estimate)]
+    ("step", "kind"), [("sample", Trace), ("minimize_all", Comparison), ("minimize", epl.Estimate)]
 )
 def test_an_interrupt_ends_the_study(step, kind, monkeypatch):
     real = getattr(analysis, step)

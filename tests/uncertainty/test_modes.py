@@ -146,7 +146,9 @@ def test_printing():
 
 
 def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"'n_modes' must be an integer or 'auto'; got 'many'"):
+    with pytest.raises(
+        ValueError, match=r"'n_modes' must be an integer, 'auto' or 'elbow'; got 'many'"
+    ):
         modes([[0, 1]], n_modes="many")
     with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or give 'auto'"):
         modes([[0, 1]], n_modes=0)
@@ -258,6 +260,24 @@ def test_too_few_draws_cannot_tell():
     assert modes(slow, rng=1).fair is None
 
 
+def test_a_chain_that_seldom_comes_back_cannot_tell():
+    rng = np.random.default_rng(7)
+    places = [np.where(rng.random(48) < 0.15, rng.integers(0, 4, 48), FOUR) for _ in range(15)]
+    z = disturbed(np.repeat(places, 30, axis=0), rng, 0.02)
+    found = modes(z, rng=1)
+    assert found.n_modes == 1
+    assert found.fair is None
+    assert "worth only" in found.sentence
+
+
+def test_the_elbow_of_the_mean_distance():
+    rng = np.random.default_rng(2)
+    z = around([FOUR, rng.permutation(FOUR), rng.permutation(FOUR)], [0.4, 0.3, 0.3], rng)
+    found = modes(z, n_modes="elbow", rng=1)
+    assert found.n_modes == 3
+    assert found.sentence.startswith("At the elbow of the mean distance, three competing")
+
+
 def test_diffuse_draws_have_no_summary():
     found = modes(restaurant(np.random.default_rng(3)), rng=0)
     assert found.diffuse
@@ -277,8 +297,7 @@ def test_one_mode_without_solid_groups_is_no_fair_summary():
     assert found.n_modes == 1
     assert not found.diffuse
     assert found.fair is False
-    assert found.sentence.startswith("One mode, but not solid groups: the draws show no second")
-    assert found.headline.startswith("one mode, but most items")
+    assert found.sentence.startswith("One mode, but most items are seldom with the others")
 
 
 def test_burn_in_is_not_a_mode():
@@ -287,7 +306,7 @@ def test_burn_in_is_not_a_mode():
     found = modes(z, rng=0)
     assert found.n_modes == 1
     assert 38 <= found.burn_in <= 42
-    assert "burn-in that should be left out" in found.sentence
+    assert "40 draws at the beginning of the chains are burn-in" in found.sentence
     assert len(found.assignments) == 500
     np.testing.assert_array_equal(found.labels[0], ONE)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
-from epluribus.draws.together import Similarity
+from epluribus.draws.expected import Similarity
 from epluribus.uncertainty import psm
 
 

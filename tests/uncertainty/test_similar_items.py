@@ -5,7 +5,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.uncertainty import items, psm
-from epluribus.uncertainty._order import order_by_similarity
+from epluribus.uncertainty._matrix import order_by_similarity
 
 
 def sample(seed, n_items=14, k=5, **kwargs):
@@ -18,7 +18,7 @@ def sample(seed, n_items=14, k=5, **kwargs):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_exemplar_has_the_largest_mean_similarity_in_its_cluster(seed):
     center, draws = sample(seed, 25, 4)
-    labels = epl.partition.canonical(center)
+    labels = epl.partition.by_size(center)
     matrix = psm(draws)
     found = items(labels, draws)
     for cluster, exemplar in enumerate(found.exemplars):

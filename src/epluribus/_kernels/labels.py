@@ -9,9 +9,6 @@ import numpy as np
 
 from epluribus._kernels.jit import kernel
 
-_SMALL = 16
-"""Up to this many items it is quicker to compare each with those before it than to count them: comparisons
-are done for 16 draws in one instruction."""
 _LINE, _SHORT = 64, 256
 """Bytes of an item's labels that are read at a time: one line of the cache, or all if there are few.
 Two lines at a time, of rows that are far apart, took three times as long: none of them was read ahead."""
@@ -97,46 +94,37 @@ def table_sums(counts, n_clusters, begin, f1, f3, sums, used):
 
 
 @kernel
-def sparse_joint(draws, member, first, f1, count, before, joint, n_cells):
+def sparse_joint(draws, member, first, f1, count, joint, n_cells):
     """The sums over cells of the tables of labels and draws, for tables that are large and nearly empty.
 
-    The items of cluster g of the labels are member[first[g]:first[g + 1]]. In a small cluster each item is
-    compared with those before it, for all draws at once; in a large one the items are counted by group. Only
-    cells in use are visited: time O(n_draws n_items), as long as clusters are small.
+    The items of cluster g of the labels are member[first[g]:first[g + 1]]: they are counted by group. Only cells in
+    use are visited: time O(n_draws n_items).
 
     Added to `joint` (OUT) is the sum of f1(n_gh) for each draw, to `n_cells` (OUT) the number of cells in use.
-    WORK are `count`, of shape (block, groups), zero on entry and at the end, and `before`, of shape (n_draws,).
+    `count`, of shape (block, groups), is WORK, zero on entry and at the end.
     """
     n_draws, block = draws.shape[1], count.shape[0]
     for g in range(first.shape[0] - 1):
-        # Large cluster: count its items by group, then add f1 of each count at its first item. Setting that
-        # count to zero ends its part, and leaves `count` clean for the next cluster.
-        if first[g + 1] - first[g] > _SMALL:
-            for begin in range(0, n_draws, block):
-                end = min(begin + block, n_draws)
-                for at in range(first[g], first[g + 1]):
-                    z = draws[member[at], begin:end]
-                    for t in range(z.shape[0]):
-                        count[t, z[t]] += 1
-                for at in range(first[g], first[g + 1]):
-                    z = draws[member[at], begin:end]
-                    for t in range(z.shape[0]):
-                        n = count[t, z[t]]
-                        if n > 0:
-                            joint[begin + t] += f1[n]
-                            n_cells[begin + t] += 1
-                            count[t, z[t]] = 0
-            continue
-        # Small cluster: f1 of a cell is the sum of what each of its items adds, f1(n + 1) - f1(n), where n
-        # items of the cell came before it.
-        for at in range(first[g], first[g + 1]):
-            mine = draws[member[at]]
-            before[:] = 0
-            for earlier in range(first[g], at):
-                theirs = draws[member[earlier]]
-                for t in range(n_draws):
-                    before[t] += np.int32(mine[t] == theirs[t])
-            for t in range(n_draws):
-                n = np.uint32(before[t])  # unsigned, as above
-                joint[t] += f1[n + np.uint32(1)] - f1[n]
-                n_cells[t] += np.int64(n == 0)  # the first item of its cell
+        for begin in range(0, n_draws, block):
+            end = min(begin + block, n_draws)
+            for at in range(first[g], first[g + 1]):
+                z = draws[member[at], begin:end]
+                for t in range(z.shape[0]):
+                    count[t, z[t]] += 1
+            # f1 of each count is added at its first item. Setting that count to zero ends its part, and leaves
+            # `count` clean for the next cluster.
+            for at in range(first[g], first[g + 1]):
+                z = draws[member[at], begin:end]
+                for t in range(z.shape[0]):
+                    n = count[t, z[t]]
+                    if n > 0:
+                        joint[begin + t] += f1[n]
+                        n_cells[begin + t] += 1
+                        count[t, z[t]] = 0
+
+
+@kernel
+def apply_f0(f0, joint, size, group, n_items, values):
+    """values[t] = f0(joint[t], size[t], group[t], n_items)."""
+    for t in range(joint.shape[0]):
+        values[t] = f0(joint[t], size[t], group[t], n_items)

@@ -18,7 +18,7 @@ are *touched*. A sweep, and the joins of all clusters, take time in proportion t
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.sweep import used_slots
+from epluribus._kernels.tables import used_slots
 
 
 @kernel
@@ -81,7 +81,7 @@ def sweep(
     order, start, member, weights, first, sets_of, steps, size_steps, least_step, tolerance,
     k_min, k_max, stop, blocked, labels, sizes, gap, second,
 ):  # fmt: skip
-    """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change.
+    """Visit the items in `order`, as `tables.sweep` does; returns the number visited, of moves, and the change.
 
     `least_step` is the least of `size_steps` from 1 on: no cluster that is not touched costs less. Those are
     looked at only if that is below the best of the others, which VI and Binder never have without bounds.

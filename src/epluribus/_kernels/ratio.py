@@ -11,9 +11,9 @@ on disk. The f0 of a user is passed as a compiled function, which is called by i
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.merge import all_joins as linear_joins
-from epluribus._kernels.sweep import exact_cost, move_item, used_slots
-from epluribus._kernels.sweep import item_costs as linear_costs
+from epluribus._kernels.tables import all_joins as linear_joins
+from epluribus._kernels.tables import exact_cost, move_item, used_slots
+from epluribus._kernels.tables import item_costs as linear_costs
 
 NVI, NID, ID, OMARI, ZERO_ONE, OWN = range(6)
 """Numbers of the built-in losses, and of a user's own."""
@@ -110,11 +110,11 @@ def sweep(
     code, f0, order, rows, by_joint, kinds, n_seen, steps, size_steps, weights, by_size, group, tolerance,
     k_min, k_max, stop, blocked, quick, area, labels, sizes, counts, gains, joint, costs, single, areas,
 ):  # fmt: skip
-    """Visit the items in `order`, as `sweep.sweep` does; returns the number visited, of moves, and the change.
+    """Visit the items in `order`, as `tables.sweep` does; returns the number visited, of moves, and the change.
 
     If it is `quick`, only the cluster that looks best is looked at, so that moves may be overlooked: it is the one
     where the tangent of the loss is lowest, the linear loss with the derivatives `by_joint` and `by_size` (`slopes`),
-    whose ``gains[r, s]`` are those of `sweep.py`. No move is made that does not lower the loss. `costs`, `single` and
+    whose ``gains[r, s]`` are those of `tables.py`. No move is made that does not lower the loss. `costs`, `single` and
     `areas` are WORK.
     """
     moves, change, n = 0, 0.0, float(labels.shape[0])

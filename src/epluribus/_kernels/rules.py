@@ -13,8 +13,7 @@ are `lists`. A label of -1 is an undecided item.
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.merge import join_row
-from epluribus._kernels.sweep import exact_cost, item_costs, move_items, used_slots
+from epluribus._kernels.tables import exact_cost, item_costs, join_row, move_items, used_slots
 
 
 @kernel
@@ -110,10 +109,10 @@ def sweep(
 ):  # fmt: skip
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
 
-    The arrays are those of `sweep.sweep`: `known` are rows, weights, kinds, n_seen, steps and size_steps; `groups` are
+    The arrays are those of `tables.sweep`: `known` are rows, weights, kinds, n_seen, steps and size_steps; `groups` are
     weights and kinds of groups; `now` are labels, sizes, counts, gains and joint. Each unit is made a cluster first.
     A single item then costs in cluster s what it costs there and not alone; several cost what it changes to join them
-    with s (`merge.py`). Where items may stay undecided (a finite `price` of each), leaving them out changes
+    with s (`tables.py`). Where items may stay undecided (a finite `price` of each), leaving them out changes
     sum_r w_r f3(n_r) as well, with n_r = ``decided[r]`` the decided items of group r, and the differences of f3 in
     `sum_steps`.
     Returns the numbers of units visited and of moves, and the change of the total loss.

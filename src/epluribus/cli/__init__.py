@@ -15,7 +15,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from epluribus.cli._base import interrupted, parse, remark
+from epluribus.cli._base import COMMANDS, interrupted, parse, remark
 
 # The commands, in the order in which they are listed.
 from epluribus.cli import _draws, _reports, _models  # isort: skip  # noqa: F401
@@ -94,8 +94,19 @@ def _shell_message(error: Exception, args: Namespace) -> str:
     message = " ".join(str(error).split())
     # Only where the message is about an argument ("'k_max' must be", "loops=True"): an item or a column may
     # have the same name.
-    for name in vars(args):
-        option = f"--{name.replace('_', '-')}"
+    arguments = COMMANDS[args.command][2] if "command" in args else []
+    for typed in (one.names[-1] for one in arguments):
+        name = typed.removeprefix("--").replace("-", "_")
+        # What is given by its place stands in capital letters in the help.
+        option = typed if typed.startswith("-") else typed.upper()
         message = re.sub(rf"'{name}'(?= must| is for)", f"'{option}'", message)
         message = re.sub(rf"\b{name}=True\b", option, message)
-    return message
+    # Advice that is a call in Python is of no use here, unless it names an option or a command, too.
+    first, *rest = re.split(r"(?<=[.?]) (?=[A-Z'])", message)
+    call = re.compile(r"\w\([^)]*\)")
+    return " ".join(
+        [
+            first,
+            *(one for one in rest if "--" in one or "epluribus " in one or not call.search(one)),
+        ]
+    )

@@ -25,7 +25,7 @@ from epluribus._parallel import INTERRUPTED
 from epluribus._validate import check_choice
 from epluribus._version import __version__
 from epluribus.models.prior import NAMES
-from epluribus.readers.objects import NOISE
+from epluribus.readers import NOISE
 from epluribus.sampling.moves import SCHEDULES
 from epluribus.search._minimize import SEARCHES
 
@@ -48,19 +48,10 @@ _VALUES: dict[str, Sequence[str]] = {
     "--covariance": ("full", "diagonal"),
     "--moves": SCHEDULES,
     "--header": ("yes", "no"),
-    "model": (
-        "gaussian",
-        "poisson",
-        "bernoulli",
-        "categorical",
-        "sbm",
-        "poisson-sbm",
-        "dcsbm",
-        "lbm",
-    ),
+    "model": ("gaussian", "poisson", "bernoulli", "categorical", "sbm", "poisson-sbm", "dcsbm", "lbm"),
     "study": ("galaxies", "congress", "blogs"),
     "shell": ("bash", "zsh", "tcsh"),
-}
+}  # fmt: skip
 """What the shell completes. The library checks the values, and its errors suggest the nearest one."""
 
 

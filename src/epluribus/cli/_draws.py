@@ -22,10 +22,11 @@ from epluribus.constraints import Constraints
 from epluribus.draws import Draws
 from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
 from epluribus.losses.base import Loss
-from epluribus.partition import matched
+from epluribus.partition import item_names, matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
-from epluribus.search import minimize_all
+from epluribus.search import Comparison
+from epluribus.uncertainty import Health
 from epluribus.writers import results
 
 
@@ -66,14 +67,14 @@ def read_draws(args: Namespace) -> Draws:
     with suppress(TypeError, ValueError):
         mark = int(mark)
     options = given(args, "burn thin var noise")
-    draws = epl.read_draws(args.draws, missing=mark, progress=not args.json, **options)
+    draws = epl.read_draws(args.draws, missing=mark, **options)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         cli.remark(f"labels are read from the variable '{draws.variable}'")
     return draws
 
 
-def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
+def search_options(args: Namespace, draws: Draws | None) -> dict[str, Any]:
     """The options of the command as keywords of `minimize`; constraints are read from their files.
 
     --k (int): exact number of clusters
@@ -91,10 +92,10 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
     """
     names = "k k_min k_max search n_starts n_jobs time_limit undecided"
     options = {"rng": args.seed, "progress": not args.json, **given(args, names)}
-    asked = given(args, "min_size")
+    asked = {name: value for name, value in given(args, "min_size").items() if value is not None}
     for name, path in given(args, "must_link cannot_link contiguity").items():
         if path is not None:
-            asked[name] = read_groups(path, set(draws.item_names))
+            asked[name] = read_groups(path, set() if draws is None else set(draws.item_names))
     source, table = getattr(args, "source", None), getattr(args, "items", None)
     if (source is None) != (table is None):
         raise ValueError(
@@ -102,7 +103,9 @@ def search_options(args: Namespace, draws: Draws) -> dict[str, Any]:
         )
     if source is not None and table is not None:
         asked["sources"] = read_column(table, source)
-    return {**options, "constraints": Constraints(**asked)}
+    if asked and draws is None:
+        raise ValueError("'--psm' must be used without constraints, which need draws.")
+    return {**options, "constraints": Constraints(**asked) if asked else None}
 
 
 def resources(args: Namespace) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def summarize(args: Namespace) -> int:
 
     --loss (text, default vi): one loss, as 'epluribus losses' lists them, perhaps with a cost, 'vi(cost=0.5)';
         or several to compare, separated by commas: vi,binder
+    --psm (switch): DRAWS is one file of a similarity matrix, such as from R, in place of draws: csv, npy, npz or rds
     --search (text, default recombine): recombine or greedy
     -o --out (file): file of labels: .csv, .parquet, .txt, .npy or .json; - is csv on standard output
 
@@ -135,49 +139,52 @@ def summarize(args: Namespace) -> int:
     losses = split_losses(args.loss)
     if args.out is not None and not cli.is_stream(args.out):
         check_target(args.out, results.WRITABLE if len(losses) == 1 else results.WITH_COLUMNS)
-    draws = read_draws(args)
+    if args.psm and len(args.draws) > 1:
+        raise ValueError(f"'--psm' is for one file, a similarity matrix; got {len(args.draws)}.")
+    draws = None if args.psm else read_draws(args)
+    options = search_options(args, draws) | ({"psm": args.draws[0]} if args.psm else {})
     if len(losses) > 1:
-        return _summarize_all(args, losses, draws)
-    best = epl.minimize(draws, losses[0], **search_options(args, draws))
-    if best.interrupted:
-        # Certainty takes time; a user who interrupts wants the labels now.
-        _tell(args, best, None)
-        return cli.interrupted("this is the best so far")
+        return _summarize_all(args, epl.minimize_all(draws, losses, **options))
+    best = epl.minimize(draws, losses[0], **options)
+    stopped, health, certainty = "this is the best so far" if best.interrupted else "", None, None
     try:
-        _tell(args, best, draws)
+        # Checks take time; a user who interrupts wants the labels now.
+        if draws is not None and not stopped:
+            health = best.health(draws)
+            if args.out is not None:
+                certainty = results.columns(best, draws)["certainty"]
     except KeyboardInterrupt:
-        if cli.is_stream(args.out):  # the labels may be there, in part
-            return cli.interrupted("the labels may be incomplete")
-        _tell(args, best, None)
-        return cli.interrupted("the answer was not checked")
-    return 0
+        stopped = "the answer was not checked"
+    _tell(args, best, health, certainty)
+    return cli.interrupted(stopped) if stopped else 0
 
 
-def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
-    """Write and print the answer; without draws nothing is said about its certainty."""
-    if cli.is_stream(args.out):
-        write_columns(cli.data_stream(), results.columns(best, draws))
-    # Checks take time, and can be interrupted: before anything is written to a file.
-    health = None if draws is None else best.health(draws)
-    lines = [line for line in str(best).splitlines() if NEXT not in line]
+def without_python(best: Estimate) -> list[str]:
+    """What an estimate says about itself, but for the functions of Python to call next."""
+    return [line for line in str(best).splitlines() if NEXT not in line]
+
+
+def _tell(args: Namespace, best: Estimate, health: Health | None, certainty: Any) -> None:
+    """Write the labels and print the answer."""
+    lines = without_python(best)
     if health is not None and best.converged:
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
+        write_columns(cli.data_stream(), results.columns(best, certainty))
         print("\n".join(lines), file=sys.stderr)
         return
     if args.out is not None:
         # Only csv and parquet have a column for the certainty; asking for it in others is an error.
         has_column = args.out.suffix.lower() in results.WITH_COLUMNS
-        results.write_estimate(args.out, best, draws if has_column else None)
+        results.write_estimate(args.out, best, certainty if has_column else None)
         lines.append(f"  labels written to {args.out}")
     found = {} if health is None else {"health": health.to_dict()}
     answer(args, {**best.to_dict(), **found}, "\n".join(lines))
 
 
-def _summarize_all(args: Namespace, losses: list[str | Loss], draws: Draws) -> int:
+def _summarize_all(args: Namespace, found: Comparison) -> int:
     """The best partition for each of several losses, and how they differ."""
-    found = minimize_all(draws, losses, **search_options(args, draws))
     # One column of labels for each loss, under its name.
     items = results.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
@@ -221,7 +228,13 @@ def compare(args: Namespace) -> None:
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
     lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
-    answer(args, values, "\n".join([*lines, epl.changes.what_differs(a, b, other=f"'{args.b}'")]))
+    answer(
+        args,
+        values,
+        "\n".join(
+            [*lines, epl.changes.what_differs(a, b, names=item_names(a), other=f"'{args.b}'")]
+        ),
+    )
 
 
 @cli.command(read_draws, answer)
@@ -253,7 +266,22 @@ def psm(args: Namespace) -> None:
     )
 
 
-@cli.command(read_draws, one_loss, resources, answer)
+def best_or_labels(args: Namespace, draws: Draws, loss: str, **options: Any) -> Any:
+    """The partition that a command is about.
+
+    --labels (file): file of labels to take in place of the best partition
+    """
+    if args.labels is not None:
+        labels = read_labels(args.labels)
+        matched(labels, draws, str(args.labels))
+        return labels
+    best = epl.minimize(draws, loss, **options)
+    # A ball around a partition that is not the best has another radius.
+    raise_if_interrupted(best)
+    return best
+
+
+@cli.command(read_draws, one_loss, best_or_labels, resources, answer)
 def ball(args: Namespace) -> None:
     """Find a credible ball around the best partition: the smallest one of at least a given probability.
 
@@ -261,18 +289,11 @@ def ball(args: Namespace) -> None:
     and with the most clusters.
 
     --level (number, default 0.95): smallest probability of the ball
-    --labels (file): file of labels to center it on, in place of a search
 
     Example: epluribus ball draws.csv --loss vi --level 0.9
     """
     loss, draws = one_loss(args), read_draws(args)
-    best: Any
-    if args.labels is None:
-        best = epl.minimize(draws, loss, **resources(args))
-        # A ball around a partition that is not the best has another radius.
-        raise_if_interrupted(best)
-    else:
-        best = matched(read_labels(args.labels), draws, str(args.labels))
+    best = best_or_labels(args, draws, loss, **resources(args))
     found = epl.credible_ball(best, draws, args.level, loss=loss)
     answer(args, found.to_dict(), found)
 

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import epluribus as epl
 from epluribus import models
-from epluribus._files import about, check_target, write_arrays
-from epluribus._kernels.sweep import sweep
+from epluribus._files import check_target
+from epluribus._kernels.tables import sweep
 from epluribus._text import count
 from epluribus._validate import check_choice, need
 from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
+from epluribus.cli._data import MODELS, describe, read_model
 from epluribus.estimate import raise_if_interrupted
-from epluribus.models.edges import UNNAMED
-from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.soft import read_soft
-from epluribus.readers.text import read_table
-
-MODELS: dict[str, Callable[..., models.Model]] = {
-    "gaussian": models.GaussianMixture,
-    "poisson": models.PoissonMixture,
-    "bernoulli": models.BernoulliMixture,
-    "categorical": models.CategoricalMixture,
-    "sbm": models.StochasticBlockModel,
-    "poisson-sbm": models.PoissonBlockModel,
-    "dcsbm": partial(models.PoissonBlockModel, degree_corrected=True),
-    "lbm": models.LatentBlockModel,
-}
-"""The models by their names on the command line."""
 
 
 @command(answer)
@@ -87,7 +69,7 @@ def sample(args: Namespace) -> int:
         name: x for name, x in given(args, names).items() if x is not None and x is not False
     }
     model = read_model(args.model, args.file, **options)
-    _describe(model)
+    describe(model)
     run = given(args, "n_draws burn thin n_chains moves n_jobs checkpoint")
     trace = epl.sample(model, rng=args.seed, progress=not args.json, **run)
     # An interrupted run is saved too: its draws are valid, only fewer.
@@ -95,99 +77,10 @@ def sample(args: Namespace) -> int:
     written = f"draws written to {args.out}"
     if trace.column_draws is not None:
         columns = args.out.with_name(f"{args.out.stem}-columns.npz")
-        named = {} if trace.column_draws.items is None else {"items": trace.column_draws.items}
-        labels = np.asarray(trace.column_draws).reshape(trace.n_chains, trace.n_draws, -1)
-        write_arrays(columns, {"labels": labels, **named}, compress=True)
+        trace.column_draws.save(columns)
         written += f", those of the columns to {columns}"
     answer(args, trace.to_dict(), f"{trace}\n  {written}")
     return interrupted("the draws so far are written") if trace.interrupted else 0
-
-
-def read_model(name: str, path: Path, header: str | None = None, **options: Any) -> models.Model:
-    r"""A model, by its name in `MODELS`, of the data in a file.
-
-    Parameters
-    ----------
-    name : str
-    path : Path
-        As ``epluribus sample`` takes it.
-    header : {"yes", "no"}, optional
-        Whether the first line of a file of edges is a heading.
-    **options
-        Arguments of the model; one that is for other models is an error.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from epluribus.cli._models import read_model
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "y.csv"
-    ...     _ = path.write_text("velocity\n9.2\n9.4\n16.1\n")
-    ...     model = read_model("gaussian", path, alpha=4)
-    >>> model.n_items
-    3
-    """
-    make = MODELS[check_choice(name, MODELS, "model")]
-    of_edges = name in ("sbm", "poisson-sbm", "dcsbm", "lbm")
-    known = {*inspect.signature(make).parameters, *(["header"] if of_edges else [])}
-    for option in (*options, *(["header"] if header else [])):
-        if option not in known:
-            raise ValueError(
-                f"'--{option.replace('_', '-')}' is not for the model '{name}'. Leave it out."
-            )
-    with about(path, "y", "adjacency", "matrix"):
-        if path.suffix == ".npy":
-            check_exists(path)
-            return make(np.array(load_numpy(path)), **options)
-        if not of_edges:
-            return make(read_items(path, words=name == "categorical"), **options)
-        named = None if header is None else check_choice(header, ("yes", "no"), "header") == "yes"
-        data = models.read_edges(path, named)
-        heading = tuple(data.columns) if hasattr(data, "columns") else ()
-        is_edges = len(heading) in (2, 3) and data.dtypes.iloc[0].kind == "O"
-        if is_edges and heading != UNNAMED[: len(heading)]:
-            remark(
-                f"the first line is the heading {', '.join(heading)} (--header no if it is data)"
-            )
-        return make(data, **options)
-
-
-def read_items(path: Path, *, words: bool = False) -> Any:
-    """A data frame of a csv file, one item in each line, with the names that it has; numbers, or words too.
-
-    A first column of words that all differ has the names.
-    """
-    check_exists(path)
-    table, first = read_table(path), 0
-    names = table.texts(-1) if table.skip else table.texts(0)
-    if not table.skip and table.frame.shape[1] > 1:
-        is_word = pd.to_numeric(pd.Series(names), errors="coerce").isna()
-        first = int(bool(is_word.all()) and len(set(names)) == len(names))
-        if first:
-            remark("the first column is read as the names of the items")
-    frame = table.frame.iloc[:, first:]
-    if not words:
-        cells = frame.fillna("nan") if first else frame  # beside names all cells are text
-        rest = table._replace(
-            frame=cells, skip=table.skip + first, texts=lambda i: table.texts(i + first)
-        )
-        frame = pd.DataFrame(rest.numbers(path, gaps=True))
-    return frame.set_axis(names) if table.skip or first else frame
-
-
-def _describe(model: Any) -> None:
-    """Print what was read, so that a network that was meant to be directed is noticed."""
-    names = model.sides[0].items or ()
-    first = f", {model.sides[0].name} {', '.join(names[:3])}, ..." if len(names) > 3 else ""
-    if isinstance(model, models.LatentBlockModel):
-        rows, columns = (count(side.n_items, side.name[:-1]) for side in model.sides)
-        remark(f"matrix of {rows} and {columns}{first}")
-    elif hasattr(model, "directed"):
-        size = (
-            f"network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}"
-        )
-        hint = " (--directed if links have a direction)"
-        remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")
 
 
 @command(answer)
@@ -211,7 +104,6 @@ def soft(args: Namespace) -> None:
     check_target(args.out, (".npz",))
     found = read_soft(args.files, args.var)
     values = np.swapaxes(found.values, 1, 2) if args.clusters_first else found.values
-    items = None if args.clusters_first else found.items
     n_items, n_clusters = values.shape[1:]
     log = args.log or bool((values < 0).any())  # probabilities are never negative
     name = "" if found.variable is None else f" '{found.variable}'"
@@ -219,29 +111,20 @@ def soft(args: Namespace) -> None:
     remark(f"{what} of {count(n_items, 'item')} and {count(n_clusters, 'cluster')}")
     if n_clusters > n_items:
         remark("more clusters than items: if the first index is the cluster, give --clusters-first")
-    labels = np.asarray(
-        epl.soft_draws(values, log=log, n_draws_each=args.n_draws_each, items=items, rng=args.seed)
-    )
-    # Draws of chains of one length are an array by chain, as `epluribus sample` writes them.
-    n_draws, lengths = len(labels), np.bincount(found.chains)
-    n_chains = len(lengths) if len(set(lengths.tolist())) == 1 else 1
-    if n_chains == len(lengths):
-        order = np.argsort(np.repeat(found.chains, args.n_draws_each), kind="stable")
-        labels = labels[order].reshape(n_chains, -1, n_items)
-    else:
-        remark("the chains have different lengths: they are written as one")
-    named = {} if items is None else {"items": np.array(items)}
-    write_arrays(args.out, {"labels": labels, **named}, compress=True)
+    n_each = args.n_draws_each
+    draws = epl.soft_draws(values, log=log, n_draws_each=n_each, rng=args.seed)
+    items = None if args.clusters_first else found.items
+    epl.Draws(draws, items=items, chains=np.repeat(found.chains, n_each)).save(args.out)
     data = {
-        "n_draws": n_draws,
+        "n_draws": draws.n_draws,
         "n_items": n_items,
         "n_clusters": n_clusters,
-        "n_chains": n_chains,
+        "n_chains": len(np.unique(found.chains)),
         "log": log,
         "variable": found.variable,
         "out": str(args.out),
     }
-    words = f"{count(n_draws, 'draw')} of {count(n_items, 'item')}, written to {args.out}"
+    words = f"{count(draws.n_draws, 'draw')} of {count(n_items, 'item')}, written to {args.out}"
     answer(args, data, words)
 
 

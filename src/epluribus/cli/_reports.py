@@ -1,18 +1,63 @@
-"""The commands that put an answer into words: report, a page, and methods, a paragraph for a paper."""
+"""The commands that show an answer: plot, a picture, report, a page, and methods, a paragraph for a paper."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+import numpy as np
+
 import epluribus as epl
-from epluribus._files import check_target
+from epluribus._files import about, check_target, write_whole
 from epluribus._parallel import INTERRUPTED, two_interrupts
-from epluribus._validate import need
+from epluribus._validate import check_choice, need
 from epluribus.cli._base import answer, command, given
-from epluribus.cli._draws import one_loss, read_draws, resources, search_options
+from epluribus.cli._data import read_items
+from epluribus.cli._draws import (
+    best_or_labels,
+    one_loss,
+    read_draws,
+    resources,
+    search_options,
+    without_python,
+)
 from epluribus.estimate import raise_if_interrupted
 from epluribus.page import report as write_page
+from epluribus.partition import matched
 from epluribus.readers.files import read_labels
+
+
+@command(read_draws, one_loss, search_options, best_or_labels, resources, answer)
+def plot(args: Namespace) -> None:
+    """Draw a picture of the best partition, or of one in a file.
+
+    --kind (text): of the draws: similarity (default), certainty, n_clusters, loss_trace, partition_map or
+        ball_bounds; of --data: scatter (default), histogram or pairs; of --network: network (default) or blocks
+    -o --out (file, required): the picture: .png, .svg or .pdf
+    --data (file): numbers for each item: csv with an item in each line, perhaps with names, or npy
+    --network (file): links between the items: edges, a square matrix, GraphML or GML
+
+    Example: epluribus plot draws.csv --kind similarity -o figure.png. With data:
+    epluribus plot draws.csv --kind scatter --data y.csv -o figure.svg
+    """
+    check_target(args.out, (".png", ".svg", ".pdf"))
+    need("matplotlib", "plots", "A picture")
+    from epluribus.plots import KINDS  # imported here: it takes time
+
+    usual = "network" if args.network else "scatter" if args.data else "similarity"
+    kind = usual if args.kind is None else check_choice(args.kind, KINDS, "kind")
+    draw, needed = KINDS[kind]
+    if needed != "draws" and getattr(args, needed) is None:
+        raise ValueError(f"'--kind {kind}' must be given together with '--{needed}', a file.")
+    loss, draws = one_loss(args), read_draws(args)
+    second = {"draws": draws, "network": args.network}
+    if needed == "data":
+        second["data"] = read_items(args.data)
+    best = best_or_labels(args, draws, loss, **search_options(args, draws))
+    with about(args.data or args.network or "", "values", "X", "adjacency", "matrix"):
+        picture = draw(best, second[needed])
+    figure = np.ravel(picture)[0].figure  # some pictures have several panels
+    write_whole(args.out, lambda target: figure.savefig(target, dpi=150))
+    answer(args, {"out": str(args.out), "kind": kind}, f"{kind} drawn into {args.out}")
 
 
 @command(read_draws, one_loss, search_options, resources, answer)
@@ -26,6 +71,8 @@ def report(args: Namespace) -> int:
     --title (text, default Optimal partition): heading of the page
     --level (number, default 0.95): probability of the ball
     --compare (file): labels of another partition, such as an expert's: is it plausible, and what differs?
+    --data (file): numbers for each item, drawn with the clusters in color: csv or npy
+    --network (file): links between the items: edges, a square matrix, GraphML or GML
 
     Example: epluribus report draws.csv -o report.html --loss vi --seed 1
     """
@@ -33,6 +80,11 @@ def report(args: Namespace) -> int:
     # A missing package is reported now, not after a long search.
     need("jinja2", "report", "The report")
     loss, draws = one_loss(args), read_draws(args)
+    data = (
+        None
+        if args.data is None
+        else matched(read_items(args.data), draws, str(args.data), rows=True)
+    )
     # The first Ctrl-C ends the search or the step it meets, and the page is still written.
     with two_interrupts(
         "interrupted; the page is written with what is known so far (Ctrl-C again ends at once)",
@@ -40,12 +92,13 @@ def report(args: Namespace) -> int:
     ) as said:
         best = epl.minimize(draws, loss, **search_options(args, draws))
         # After an interrupted search the page is brief: the user wants to see it now.
-        options = given(args, "title call level time_limit")
+        options = given(args, "title call level time_limit network") | {"data": data}
         if args.compare is not None:
             options["partitions"] = {args.compare.stem: read_labels(args.compare)}
-        write_page(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
-    data = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
-    answer(args, data, f"{best}\n  page written to {args.out}")
+        with about(args.network or "", "network"):
+            write_page(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
+    found = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
+    answer(args, found, "\n".join([*without_python(best), f"  page written to {args.out}"]))
     # The page is written, but a script must see that parts of it may be missing.
     return INTERRUPTED if said else 0
 

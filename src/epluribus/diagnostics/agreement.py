@@ -39,7 +39,7 @@ from epluribus._text import sentence_list
 from epluribus._typing import AnyArray, FloatArray
 from epluribus.diagnostics.series import LARGEST, Series, by_chain, ess, judge_ranks, judge_series
 from epluribus.draws import Draws
-from epluribus.draws.together import Similarity, map_blocks
+from epluribus.draws.expected import Similarity, map_blocks
 from epluribus.losses.values import loss_values
 
 _FALSE_ALARMS = 0.002

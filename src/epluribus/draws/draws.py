@@ -7,7 +7,7 @@ sum of their weights (section 5 of Rastelli & Friel 2018).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._cards import Card, Shown
-from epluribus._progress import ProgressLike
+from epluribus._files import as_path, check_target, write_arrays
 from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_choice, check_count, shown
+from epluribus._validate import check_count, quoted, shown
 from epluribus.draws.rows import kept_rows, safe_weights
-from epluribus.draws.similarity import NEEDS_DRAWS, is_similarity
 from epluribus.draws.store import Contents, Store, card_of, read_contents
 from epluribus.partition import ORDER, is_estimate
-from epluribus.readers import Source
-from epluribus.readers.arrays import from_labeled
-from epluribus.readers.columns import from_frame
-from epluribus.readers.objects import Table, is_ensemble, stack_labels, to_table, unchanged
+from epluribus.readers import Table, is_ensemble, to_table, unchanged
+from epluribus.readers.columns import Source
+
+NEEDS_DRAWS = (
+    "a similarity matrix says how often two items are together, not in which draws: only minimize(psm=...), "
+    "expected_loss(labels, psm=...) and plots.similarity(psm=...) can do without the draws themselves."
+)
+"""The reason why a function refuses a matrix."""
 
 
 class Draws(Shown):
@@ -43,10 +46,9 @@ class Draws(Shown):
         sorted), a list of tuples ``(items, labels)`` for clusterings of different parts of the items, the path
         of a file (see `read_draws`) or a list of paths, one per chain, or another `Draws`. Labels may be
         missing: NaN, None, NA, masked, or the value `missing`. See Notes.
-    weights : array_like of shape (n_draws,), or "items", optional
+    weights : array_like of shape (n_draws,), optional
         Weight of each draw, for importance samples or ensembles. All 1 by default. Only their ratios
-        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it. "items" gives
-        each draw the share of the items that it has seen, where labels are missing.
+        matter: if the largest is above 1e15 or below 1e-15, all of them are divided by it.
     burn : int, default 0
         Draws left out at the beginning of each chain.
     thin : int, default 1
@@ -64,12 +66,9 @@ class Draws(Shown):
         A label that stands for a missing one.
     noise : {"alone", "together", "missing"}, optional
         What a label of -1 means: an item in no cluster, which is alone (scikit-learn's meaning, and the
-        default, with a warning), one cluster like any other, or a missing label.
+        default, with a warning except for scikit-learn's own), one cluster like any other, or a missing label.
     client : distributed.Client, optional
         A Dask cluster, perhaps on this machine alone, whose workers read and hold draws too large for memory.
-    progress : bool or callable, optional
-        By default and with True a bar appears, on a terminal or in a notebook, when reading has taken two
-        seconds; with False it never does. A function is called as ``(done, total, info)``.
 
     Attributes
     ----------
@@ -80,7 +79,9 @@ class Draws(Shown):
     index : ndarray of shape (n_draws,)
         Row of `distinct` that each draw equals.
     chains : ndarray of shape (n_draws,)
-        Chain of each draw.
+        Chain of each draw, numbered from 0.
+    chain_names : tuple of str
+        Names of the chains: those of their files or of a column, else their numbers.
     distinct_n_clusters, distinct_n_seen : ndarray of shape (n_distinct,)
         Number of clusters of each distinct partition, and of items that it has labels for.
     store : Store
@@ -101,7 +102,7 @@ class Draws(Shown):
     Where labels are missing, a draw is a partition of the items it has seen, and its loss is computed on
     those alone: a missing label is neither a cluster of its own nor one of a class of missing ones. Every
     draw must have seen some item, and every item must have been seen by some draw. Each draw counts with its
-    weight, however many items it has seen; ``weights="items"`` lets it count in proportion to them. (Binder's
+    weight, however many items it has seen; ``weights=draws.n_seen`` lets it count in proportion to them. (Binder's
     loss counts pairs of items: there a draw that has seen more counts more in any case.)
 
     Time O(n_draws n_items). Labels are stored in the smallest unsigned type that holds them; reading takes
@@ -127,7 +128,7 @@ class Draws(Shown):
         self,
         z: DrawsLike | Contents,
         *,
-        weights: Sequence[float] | AnyArray | str | None = None,
+        weights: Sequence[float] | AnyArray | None = None,
         burn: int = 0,
         thin: int = 1,
         items: Sequence[str] | None = None,
@@ -137,27 +138,23 @@ class Draws(Shown):
         missing: Any = None,
         noise: str | None = None,
         client: Any = None,
-        progress: ProgressLike = None,
     ) -> None:
         if not isinstance(z, Contents):
+            if isinstance(z, list | tuple) and is_ensemble(z):
+                kind, noise = kind or "ensemble", noise or "alone"
             # Other draws may be given to take a part of them, or to give them other names or weights.
-            other = z._contents if isinstance(z, Draws) else None
-            if kind is not None:
-                check_choice(kind, ("posterior", "ensemble"), "kind")
-            elif other is not None or isinstance(z, list | tuple):
-                kind = other.kind if other else "ensemble" if is_ensemble(z) else None
-            raw, lazy = z._table() if isinstance(z, Draws) else z, client is not None
+            table = z._table() if isinstance(z, Draws) else None
             z = read_contents(
-                to_table(raw, var=var, missing=missing, noise=noise, lazy=lazy),
+                table or to_table(z, var=var, missing=missing, noise=noise, lazy=client is not None),
                 str(z) if isinstance(z, str | Path) else "z",
-                weights=other.given if weights is None and other is not None else weights,
-                burn=burn, thin=thin, items=items, chains=chains, kind=kind or "posterior",
-                client=client, progress=progress,
+                weights=weights, burn=burn, thin=thin, items=items, chains=chains, kind=kind,
+                client=client,
             )  # fmt: skip
         self._contents: Contents = z
         self.store, self.index, self.distinct_n_clusters, self.has_missing, *_ = z
         self.distinct_n_seen, self.chains = z.n_seen, z.chains
         self.items, self.kind = z.items, z.kind
+        self.chain_names = z.chain_names or tuple(map(str, range(int(z.chains.max()) + 1)))
         self.variable, self.dimension, self.origin = z.variable, z.dimension, z.origin
         self.n_draws, self.n_chains = len(self.index), int(self.chains.max()) + 1
         self.n_items, self.n_distinct = self.store.n_items, self.store.n_distinct
@@ -166,82 +163,6 @@ class Draws(Shown):
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weight.astype(np.float64)
-
-    @classmethod
-    def from_arviz(
-        cls, data: Any, var: str | None = None, *, group: str = "posterior", **options: Any
-    ) -> Draws:
-        """Draws from an ArviZ object: InferenceData (ArviZ 0.x) or DataTree (1.x).
-
-        Parameters
-        ----------
-        data : InferenceData or DataTree
-            What PyMC, NumPyro and others return, with dimensions chain, draw and one of items.
-        var : str, optional
-            The variable that holds the labels; not needed if only one variable holds integers.
-        group : str, default "posterior"
-            The group it is in.
-        **options
-            As for `Draws`.
-        """
-        return cls(from_labeled(data, var, group=group), **options)
-
-    @classmethod
-    def from_xarray(
-        cls, data: Any, var: str | None = None, *,
-        chain: str = "chain", draw: str = "draw", **options: Any,
-    ) -> Draws:  # fmt: skip
-        """Draws from an xarray DataArray or Dataset, with its dimensions in any order.
-
-        Parameters
-        ----------
-        data : DataArray or Dataset
-            The labels, with a dimension `draw`, perhaps a dimension `chain`, and one of items.
-        var : str, optional
-            The variable of a Dataset, as in `from_arviz`.
-        chain, draw : str
-            Names of these dimensions.
-        **options
-            As for `Draws`.
-        """
-        return cls(from_labeled(data, var, chain=chain, draw=draw), **options)
-
-    @classmethod
-    def from_pandas(
-        cls, frame: Any, var: str | None = None, *, chain: str | None = None, **options: Any
-    ) -> Draws:
-        """Draws from a data frame: one draw per row, one item per column, read as in `read_draws`.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            Of pandas, polars, dask, or a table of pyarrow.
-        var : str, optional
-            The variable whose entries ``var[1]``, ``var[2]``, ... are the labels.
-        chain : str, optional
-            The column, or level of the index, that holds the chain, if it has no usual name.
-        **options
-            As for `Draws`.
-        """
-        return cls(from_frame(frame, var=var, chain=chain), **options)
-
-    @classmethod
-    def from_estimators(
-        cls, estimators: Sequence[Any], *, noise: str = "alone", **options: Any
-    ) -> Draws:
-        """Draws from fitted scikit-learn clusterers: the `labels_` of each are one draw.
-
-        Parameters
-        ----------
-        estimators : list
-            Fitted clusterings of the same items in the same order.
-        noise : {"alone", "together", "missing"}, default "alone"
-            What to do with items labeled -1, which belong to no cluster (DBSCAN, HDBSCAN, OPTICS):
-            make each a cluster of its own, or all of them one cluster, or take them as missing.
-        **options
-            As for `Draws`.
-        """
-        return cls(stack_labels(estimators), **{"noise": noise, "kind": "ensemble", **options})
 
     @property
     def n_seen(self) -> IntArray:
@@ -329,7 +250,9 @@ class Draws(Shown):
         keep, names = np.arange(self.n_draws), [self.item_names[i] for i in items]
         if self.has_missing:
             keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-        source = Source(rows[keep], names, self.chains[keep], self.variable, self.dimension)
+        source = Source(
+            rows[keep], names, self.chains[keep], self.variable, self.dimension, origin=self.origin
+        )
         return Draws(source, weights=self.draw_weights[keep], kind=self.kind)
 
     def burn(self, n: int) -> Draws:
@@ -341,10 +264,70 @@ class Draws(Shown):
         return self._select(kept_rows(self.chains, 0, check_count(step, "step", low=1)))
 
     def chain(self, number: int) -> Draws:
-        """The draws of one chain."""
+        """The draws of one chain, by its number from 0 on."""
         if not 0 <= number < self.n_chains:
             raise ValueError(f"'number' must be in 0..{self.n_chains - 1}; got {number}.")
         return self._select(np.flatnonzero(self.chains == number))
+
+    def select(self, chains: Sequence[Any]) -> Draws:
+        """The draws of some chains, by name, or by number where that is no chain's name.
+
+        >>> draws = Draws([[[0, 0, 1], [0, 1, 1]], [[0, 0, 0], [0, 0, 1]], [[0, 1, 2], [0, 1, 1]]])
+        >>> draws.select(chains=[0, 2]).n_draws, draws.drop_chains(1).chain_names
+        (4, ('0', '2'))
+        """
+        return self._select(np.flatnonzero(np.isin(self.chains, self._chain_numbers(chains))))
+
+    def drop_chains(self, *chains: Any) -> Draws:
+        """The draws without those of some chains, named as in `select`."""
+        return self._select(np.flatnonzero(~np.isin(self.chains, self._chain_numbers(chains))))
+
+    def _chain_numbers(self, chains: Any) -> list[int]:
+        """The numbers of chains that are given by name, or by number."""
+        given = (
+            [chains]
+            if isinstance(chains, str) or not isinstance(chains, Iterable)
+            else list(chains)
+        )
+        names, numbers = self.chain_names, range(self.n_chains)
+        # Chains named 1 to 4 by a file are meant by these names; 0 is then none of them.
+        counted = not any(name.lstrip("-").isdigit() for name in names) or names == tuple(
+            map(str, numbers)
+        )
+        found = []
+        for one in given:
+            place = (
+                names.index(str(one))
+                if str(one) in names
+                else one
+                if counted and one in numbers
+                else None
+            )
+            if place is None:
+                raise ValueError(f"'chains' must be among {quoted(names)}; got {shown(one)}.")
+            found.append(int(place))
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the labels of all draws, their weights and the names of chains and items to an npz file.
+
+        `read_draws` and the command line read it.
+        """
+        target = as_path(path, "path")
+        check_target(target, (".npz",))
+        labels, *_, weights, kind, origin = self._table()
+        if self.has_missing:  # as NaN: npz has no masks
+            labels = np.ma.filled(labels.astype(np.float32), np.nan)
+        names = np.array(self.chain_names)[self.chains]
+        arrays = {
+            "labels": labels,
+            "chains": names,
+            "weights": weights,
+            "items": self.items,
+            "kind": kind,
+            "origin": origin or None,
+        }
+        write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
 
     def with_origin(self, origin: str) -> Draws:
         """The same draws with a sentence on how they were made."""
@@ -359,12 +342,14 @@ class Draws(Shown):
         order = np.argsort(first)
         used, given = used[order], self._contents.given
         k = self.distinct_n_clusters[used]
+        own, chains = np.unique(self.chains[rows], return_inverse=True)
         part = self._contents._replace(
             store=self.store.select(used, k + self.has_missing),
             places=np.argsort(order)[inverse],
             n_clusters=k,
             n_seen=self.distinct_n_seen[used],
-            chains=np.unique(self.chains[rows], return_inverse=True)[1].astype(np.int64),
+            chains=chains.astype(np.int64),
+            chain_names=tuple(self.chain_names[number] for number in own),
             given=None if given is None else given[rows],
         )
         return Draws(part)
@@ -373,7 +358,11 @@ class Draws(Shown):
         """All draws in their order, to be read once more."""
         rows = self.store.columns(self.index).T
         labels = np.ma.masked_equal(rows, 0) if self.has_missing else rows
-        return Table(labels, unchanged, self.chains, self.items, self.variable, self.dimension)
+        contents = self._contents
+        return Table(
+            labels, unchanged, self.chains, self.items, self.variable, self.dimension, contents.chain_names,
+            contents.given, self.kind, self.origin,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         names = ("n_draws", "n_items", "n_distinct", "n_chains")
@@ -383,14 +372,37 @@ class Draws(Shown):
         return card_of(self._contents, self.weights, self.draw_weights)
 
 
-def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
-    """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
+def as_draws(draws: DrawsLike) -> Draws:
+    """`draws` itself, or a `Draws` made from it."""
     if isinstance(draws, Draws):
         return draws
     if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
         if is_estimate(draws):
             raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
+        if isinstance(getattr(draws, "draws", None), Draws):
+            what = f"a {type(draws).__name__}, whose field 'draws' it is: give trace.draws"
+            raise TypeError(f"'draws' must be a posterior sample; got {what}.")
         if is_similarity(draws):
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    # A user's function is told of the work that was asked for, not of reading.
-    return Draws(draws, client=client, progress=False if callable(progress) else progress)
+    return Draws(draws)
+
+
+def is_similarity(z: Any) -> bool:
+    """Whether `z`, given as draws, can only be a similarity matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.draws.draws import is_similarity
+    >>> is_similarity(np.array([[1.0, 0.5], [0.5, 1.0]])), is_similarity(np.eye(2))
+    (True, False)
+    """
+    from scipy.sparse import issparse
+
+    if issparse(z):  # no reader takes one
+        return True
+    if not (isinstance(z, np.ndarray) and z.dtype.kind == "f" and z.ndim == 2):
+        return False
+    # Labels stored as floats are integers; something between 0 and 1 is not a label.
+    square = z.shape[0] == z.shape[1]
+    return square and bool((z.diagonal() == 1.0).all() and ((z > 0) & (z < 1)).any())

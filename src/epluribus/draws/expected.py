@@ -1,9 +1,9 @@
-"""The expected loss of a partition over draws (equation 2 of Rastelli & Friel 2018).
+"""Expectations over the draws: the loss of a partition (equation 2 of Rastelli & Friel 2018), the similarity of items.
 
-    psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t
+    psi(a) = sum_t w_t loss(a, z_t) / sum_t w_t          p_ij = sum_t w_t [z_ti = z_tj] / sum_t w_t
 
 Equal draws are stored once, with their weights added, so each distinct partition is compared once. Without
-draws, a similarity matrix is enough for two losses:
+draws, a similarity matrix that was made elsewhere is enough for two losses:
 
     binder   E[ (c Qz + (2 - c) Qa) / 2 - Qj ]: the sums over draws are sums of similarities, and exact
     vi_lb    (c Z + (2 - c) A - 2 J) / N with Z = sum_i log2 r_i, A = sum_i log2 n_i and J = sum_i log2 s_i:
@@ -15,19 +15,36 @@ items of its cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._parallel import Stopper, parts
+from epluribus._kernels.similarity import together_counts, together_weights
+from epluribus._parallel import Stopper, parts, run_all
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
+from epluribus._validate import check_memory
 from epluribus.draws.draws import Draws, as_draws
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.rows import all_equal
 from epluribus.draws.store import Slice
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
-from epluribus.partition import matched
+from epluribus.partition import matched, read_only
+from epluribus.readers.files import read_matrix
+
+_CLOSE = 1e-6
+"""Rounding that is allowed in a matrix read from a file: asymmetry, values beyond 0 and 1, the diagonal."""
+_BLOCK_ROWS = 32
+"""Rows of the matrix per task: their labels over a few thousand draws fit into a core's cache."""
+_BLOCK_CELLS = 1 << 22
+"""Largest number of entries of a block: 32 MB."""
+_REPEATS = 4
+"""With this many draws per distinct partition it pays to compare distinct partitions, with weights."""
 
 
 @overload
@@ -139,3 +156,270 @@ def _slice_losses(
     # Kernels read contiguous arrays. One part is copied at a time, never the whole table.
     columns = (np.ascontiguousarray(table[:, own]) for own in some)
     return np.concatenate([loss_values(labels, one, loss, missing=missing) for one in columns])
+
+
+# --- how often items share a cluster ---
+
+
+class Together:
+    """Weight of the draws in which items share a cluster; threads may share it.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_items, n_draws)
+        Labels, item-major. They are kept in the layout that the comparison needs.
+    weights : ndarray of shape (n_draws,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.draws.expected import Together
+    >>> Together(np.array([[0, 0], [0, 1], [1, 1]], dtype=np.uint8), np.array([1.0, 1.0])).matrix(1)
+    array([[2., 1., 0.],
+           [1., 2., 1.],
+           [0., 1., 2.]])
+    """
+
+    def __init__(self, table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> None:
+        self._weights, self._counted = weights, all_equal(weights)
+        self._labels = read_only(np.ascontiguousarray(table if self._counted else table.T))
+        self._n_items = table.shape[0]
+
+    def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
+        """(end - begin, stop) weights for items begin..end-1 with items 0..stop-1."""
+        shape = (end - begin, stop)
+        if self._counted:  # integers: no rounding but that of the product
+            counts = np.empty(shape, dtype=np.int32)
+            together_counts(self._labels, begin, end, stop, counts)
+            return self._weights[0] * counts
+        out = np.empty(shape)
+        together_weights(self._labels, self._weights, begin, end, stop, out)
+        return out
+
+    def matrix(
+        self,
+        n_jobs: int,
+        stopper: Stopper | None = None,
+        on_rows: Callable[[int], Any] = lambda _: None,
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """(n_items, n_items) weights for all items; `on_rows` is told how many rows each block has."""
+        out = np.empty((self._n_items, self._n_items)) if out is None else out
+
+        def fill(begin: int, end: int) -> int:
+            # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
+            block = self(begin, end, end)
+            out[begin:end, :end] = block
+            out[:begin, begin:end] = block[:, :begin].T
+            return end - begin
+
+        map_blocks(self._n_items, fill, n_jobs, stopper, on_done=on_rows)
+        return out
+
+
+class Similarity:
+    """Probabilities that items share a cluster, computed by rows on demand; threads may share it.
+
+    Parameters
+    ----------
+    draws : Draws
+        Labels are copied in the layout that the comparison needs; the matrix is not stored.
+
+    Examples
+    --------
+    >>> from epluribus import Draws
+    >>> from epluribus.draws.expected import Similarity
+    >>> Similarity(Draws([[0, 0, 1], [0, 1, 1]]))(1, 2, 3)  # item 1 with items 0, 1, 2
+    array([[0.5, 1. , 0.5]])
+    """
+
+    def __init__(self, draws: Draws) -> None:
+        weights, store, mass = draws.draw_weights, draws.store, draws.weights
+        equal_weights = all_equal(weights)
+        if equal_weights:
+            # Divided by the common weight they are integers, and sums of integers are exact.
+            mass = draws.weights / weights[0]
+        self._store, self._mass, self._total = store, mass, float(mass.sum())
+        self._together: Together | None = None
+        self._seen: FloatArray | None = None
+        # Slices are compared one after the other, when rows are asked for.
+        if store.in_one_piece:
+            table = store.whole()
+            if draws.has_missing:
+                self._seen = (table > 0).astype(np.float64)
+            # Counting equal labels, draw by draw, is quickest, unless partitions are repeated often.
+            elif equal_weights and draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:
+                table, mass = table[:, draws.index], np.ones(draws.n_draws)
+            self._together = Together(table, mass)
+
+    def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
+        """(end - begin, stop) probabilities of items begin..end-1 with items 0..stop-1."""
+        if self._together is None:
+            sums = self._store.map(_slice_together, self._mass, begin, end, stop)
+            return self._probability(sum(sums[1:], start=sums[0]))
+        together = self._together(begin, end, stop)
+        return (
+            self._probability(together)
+            if self._seen is None
+            else self._where_seen(together, begin, end)
+        )
+
+    def matrix(
+        self,
+        n_jobs: int,
+        stopper: Stopper | None = None,
+        on_rows: Callable[[int], Any] = lambda _: None,
+    ) -> FloatArray:
+        """(n_items, n_items) all of them; `on_rows` is told how many rows each block has."""
+        together = self._together or Together(self._store.whole(), self._mass)
+        out = together.matrix(n_jobs, stopper, on_rows)
+        if self._seen is not None:
+            return self._where_seen(out, 0, len(out))
+        out = self._probability(out)
+        # An item is always with itself; sums of weights may have been rounded.
+        np.fill_diagonal(out, 1.0)
+        return out
+
+    def _where_seen(self, together: FloatArray, begin: int, end: int) -> FloatArray:
+        """Probabilities where labels are missing: among the draws that have seen both; NaN if none has."""
+        assert self._seen is not None
+        mine, theirs = self._seen[begin:end], self._seen[: together.shape[1]]
+        # Two missing labels are equal as well, but not together.
+        together -= ((1.0 - mine) * self._mass) @ (1.0 - theirs).T
+        both = (mine * self._mass) @ theirs.T
+        out = np.full(both.shape, np.nan)
+        np.divide(together, both, out=out, where=both > 0)
+        return np.clip(out, 0.0, 1.0, out=out)
+
+    def _probability(self, weight: FloatArray) -> FloatArray:
+        weight /= self._total
+        return np.minimum(weight, 1.0, out=weight)  # rounding of weights may exceed 1
+
+
+def _slice_together(part: Slice, mass: FloatArray, begin: int, end: int, stop: int) -> FloatArray:
+    """Weight of the draws of one slice in which items share a cluster."""
+    return Together(part.table, mass[part.columns])(begin, end, stop)
+
+
+def map_blocks(
+    n_items: int,
+    task: Callable[[int, int], Any],
+    n_jobs: int,
+    stopper: Stopper | None = None,
+    *,
+    step: int = 1,
+    on_done: Callable[[Any], Any] = lambda _: None,
+) -> list[Any]:
+    """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
+
+    Blocks that have not begun when the time of `stopper` is up are left out, except the first. `on_done` is
+    called with each result, in the calling thread.
+    """
+    # Fewer rows where they are long, so that a block of each thread fits in memory.
+    rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))
+    begins = range(0, n_items, rows * step)
+    tasks = [partial(task, begin, min(begin + rows, n_items)) for begin in begins]
+    return run_all(tasks, n_jobs, stopper, on_done)
+
+
+# --- a similarity matrix that was made elsewhere ---
+
+
+@dataclass(frozen=True)
+class SimilarityMatrix:
+    """Probabilities that items share a cluster, without the draws they come from."""
+
+    matrix: Any
+    """(n_items, n_items) scipy.sparse.csr_array, symmetric, without the diagonal and without zeros."""
+    items: tuple[str, ...] | None
+    """Names of the items, if a data frame brought them."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.matrix.shape[0])
+
+    @classmethod
+    def of(cls, psm: Any) -> SimilarityMatrix:
+        """Read and check a matrix: an array, nested lists, a data frame, a SciPy sparse matrix, or a file of one.
+
+        Files are csv and other text, npy, npz of SciPy, and rds.
+
+        Examples
+        --------
+        >>> from epluribus.draws.expected import SimilarityMatrix
+        >>> SimilarityMatrix.of([[1, 0.5], [0.4, 1]])
+        Traceback (most recent call last):
+        ValueError: 'psm' must be symmetric; entry (0, 1) is 0.5 and entry (1, 0) is 0.4.
+        """
+        from scipy.sparse import csr_array, issparse
+
+        if isinstance(psm, cls):
+            return psm
+        items = psm.columns if hasattr(psm, "columns") else None
+        if isinstance(psm, str | Path):
+            psm, items = read_matrix(Path(psm))
+        if not issparse(psm):
+            psm = _matrix_of(psm)
+        if psm.ndim != 2 or psm.shape[0] != psm.shape[1] or psm.shape[0] == 0:
+            raise ValueError(
+                f"'psm' must be a square matrix, items by items; got shape {psm.shape}. Draws are given as "
+                "the first argument: minimize(draws)."
+            )
+        # Two copies of the entries, with their places.
+        check_memory(
+            40.0 * (psm.nnz if issparse(psm) else np.count_nonzero(psm)),
+            f"A search with the similarity matrix of {psm.shape[0]:,} items",
+            "Leave out small entries in a sparse matrix, or take fewer items.",
+        )
+        csr = _checked(csr_array(psm, dtype=np.float64))
+        csr = (csr + csr.T) * 0.5
+        csr.setdiag(0.0)
+        csr.eliminate_zeros()
+        csr.sort_indices()
+        return cls(csr, None if items is None else tuple(map(str, items)))
+
+    def dense(self, keep: IntArray | None = None) -> FloatArray:
+        """(n, n) the similarities of some items, or of all, with ones on the diagonal."""
+        out = (self.matrix if keep is None else self.matrix[keep][:, keep]).toarray()
+        np.fill_diagonal(out, 1.0)
+        return out
+
+
+def _matrix_of(psm: Any) -> Any:
+    """The matrix as floats; what is masked is missing."""
+    if isinstance(psm, np.ma.MaskedArray):
+        return np.ma.filled(psm.astype(np.float64), np.nan)
+    try:
+        return np.asarray(psm, dtype=np.float64)
+    except (TypeError, ValueError):
+        what = f"a matrix of numbers, dense or of SciPy's sparse kinds; got {type(psm).__name__}"
+        raise TypeError(f"'psm' must be {what}.") from None
+
+
+def _checked(csr: Any) -> Any:
+    """The matrix itself, if its entries are similarities; rounding beyond 0 and 1 is cut off."""
+    # NaN fails both comparisons.
+    for i, j in _places(csr, ~((csr.data >= -_CLOSE) & (csr.data <= 1 + _CLOSE))):
+        raise ValueError(
+            f"'psm' must hold probabilities, from 0 to 1; entry ({i}, {j}) is {csr[i, j]:g}."
+        )
+    csr.data = np.clip(csr.data, 0.0, 1.0)
+    for i in np.flatnonzero(np.abs(csr.diagonal() - 1.0) > _CLOSE).tolist():
+        raise ValueError(
+            f"'psm' must have ones on the diagonal; entry ({i}, {i}) is {csr[i, i]:g}. If these are "
+            "distances, give 1 - distances."
+        )
+    apart = abs(csr - csr.T)
+    for i, j in _places(apart, apart.data > _CLOSE):
+        raise ValueError(
+            f"'psm' must be symmetric; entry ({i}, {j}) is {csr[i, j]:g} and entry ({j}, {i}) is {csr[j, i]:g}."
+        )
+    return csr
+
+
+def _places(csr: Any, bad: Any) -> list[tuple[int, int]]:
+    """Row and column of the first bad entry, if there is one."""
+    first = np.flatnonzero(bad)[:1]
+    rows = np.searchsorted(csr.indptr, first, side="right") - 1
+    return list(zip(rows.tolist(), csr.indices[first].tolist(), strict=True))

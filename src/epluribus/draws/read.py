@@ -20,13 +20,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, FloatArray, RngLike
 from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
-from epluribus.readers.soft import read_soft
+from epluribus.readers.soft import CLOSE, read_soft
 
+_EXACT = 1e-4
+"""How far from 1 the probabilities of an item may sum without a word."""
 _BLOCK_CELLS = 1 << 22
 """Number of probabilities worked on at a time: 32 MB in double precision."""
 
@@ -41,7 +42,6 @@ def read_draws(
     items: Sequence[str] | None = None,
     missing: Any = None,
     noise: str | None = None,
-    progress: ProgressLike = None,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
 
@@ -54,7 +54,7 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items, missing, noise, progress
+    weights, burn, thin, items, missing, noise
         As in `Draws`. In text files empty cells and NA, NaN, NULL, None and ? are missing labels.
 
     Returns
@@ -78,9 +78,9 @@ def read_draws(
     ``|`` or blanks; one in quotes may have line breaks.
 
     What may be a mistake is said: a column with the number of clusters, or one that numbers the draws, is
-    left out with a warning; words among numbers, a single item, and chunks that a zarr store lacks are warned
-    of; a table with the columns ``item`` and ``cluster`` is one partition, not draws, and is refused. A file
-    that is damaged is an error that names it.
+    left out with a warning; words among numbers and a single item are warned of; a table with the columns
+    ``item`` and ``cluster`` is one partition, not draws, and is refused. A file that is damaged is an error
+    that names it.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.
@@ -104,7 +104,7 @@ def read_draws(
     files = [Path(entry) for entry in paths]
     draws = Draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
-        missing=missing, noise=noise, progress=progress,
+        missing=missing, noise=noise,
     )  # fmt: skip
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.
@@ -124,7 +124,7 @@ def read_draws(
 def soft_draws(
     probabilities: Any,
     *,
-    log: bool = False,
+    log: bool | None = None,
     var: str | None = None,
     n_draws_each: int = 1,
     weights: Sequence[float] | AnyArray | None = None,
@@ -137,13 +137,14 @@ def soft_draws(
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
         Probability of each cluster, also called responsibility; for each item they sum to 1. In an
-        xarray DataArray the items may have names, and the last dimension is the clusters. Or a file, or a
+        xarray DataArray the items may have names, and the last dimension is the clusters. Or several arrays
+        by name (a mapping, Dataset or ArviZ object), of which one is probabilities. Or a file, or a
         list of files, one per chain: csv of Stan with the columns ``p.1.1``, ``p.2.1``, ... or ``p[1,1]``
         (item, then cluster, in any order of the columns), npy, npz, netCDF or zarr.
-    log : bool, default False
-        Whether they are logarithms; these need not be normalized.
+    log : bool, optional
+        Whether they are logarithms; these need not be normalized. By default they are if none is above 0.
     var : str, optional
-        The variable, for files that have several with two indices.
+        The variable, where several have two indices and more than one of them, or none, is probabilities.
     n_draws_each : int, default 1
         Number of partitions drawn from each draw of the probabilities.
     weights : array_like of shape (n_draws,), optional
@@ -183,7 +184,7 @@ def soft_draws(
     )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
-    for begin, block in _blocks(source, log):
+    for begin, block in soft_blocks(source, log):
         # Inversion: with running sums S_k = p_1 + ... + p_k, the label is the number of k with u >= S_k,
         # for u uniform in [0, 1). The last sum must be exactly 1, or a u close to 1 would give a label
         # that no cluster has.
@@ -203,7 +204,7 @@ def soft_draws(
 
 
 def soft_psm(
-    probabilities: Any, *, log: bool = False, var: str | None = None,
+    probabilities: Any, *, log: bool | None = None, var: str | None = None,
     weights: Sequence[float] | AnyArray | None = None,
 ) -> FloatArray:  # fmt: skip
     """Similarity matrix of soft labels: the probability that two items share a cluster.
@@ -212,10 +213,10 @@ def soft_psm(
     ----------
     probabilities : array_like of shape (n_draws, n_items, n_clusters), or with chains before
         Or files; as in `soft_draws`.
-    log : bool, default False
-        Whether they are logarithms; these need not be normalized.
+    log : bool, optional
+        Whether they are logarithms; these need not be normalized. By default they are if none is above 0.
     var : str, optional
-        The variable, for files that have several with two indices.
+        The variable, where several have two indices and more than one of them, or none, is probabilities.
     weights : array_like of shape (n_draws,), optional
         Weight of each draw.
 
@@ -242,7 +243,7 @@ def soft_psm(
     share = safe_weights(check_weights(weights, n_draws))
     share = share / share.sum()
     total = np.zeros((n_items, n_items))
-    for begin, block in _blocks(source, log):
+    for begin, block in soft_blocks(source, log):
         # With a_itk = sqrt(w_t) p_tik, the sum over t and k of w_t p_tik p_tjk is the product of rows i and j
         # of a, a matrix with one column for each pair (t, k).
         scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
@@ -254,12 +255,14 @@ def soft_psm(
     return np.clip(total, 0.0, 1.0)
 
 
-def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
+def soft_blocks(source: AnyArray, log: bool | None) -> Iterator[tuple[int, FloatArray]]:
     """Blocks of draws, checked and turned into probabilities, each with the number of its first draw."""
     # Imported here: it would take a quarter of the time to import the package.
     from scipy.special import softmax
 
-    step = max(1, _BLOCK_CELLS // source[0].size)
+    if log is None:
+        log = bool(source.max() <= 0)
+    step, largest = max(1, _BLOCK_CELLS // source[0].size), 0.0
     for begin in range(0, len(source), step):
         block = source[begin : begin + step].astype(np.float64)
         if log:
@@ -271,12 +274,18 @@ def _blocks(source: AnyArray, log: bool) -> Iterator[tuple[int, FloatArray]]:
         else:
             # Not `block < 0`, which would let NaN pass.
             _refuse(~(block >= 0), begin, block, "probabilities", " For logarithms, give log=True.")
-            # Probabilities with two printed digits may sum to 1.01; they are made to sum to 1.
             total = block.sum(axis=2, keepdims=True)
             off, what = np.abs(total - 1), "probabilities that sum to 1"
-            _refuse(off > 0.0101, begin, block, what, " The last dimension must be the clusters.")
-            block /= np.where(off > 1e-4, total, 1.0)
+            _refuse(off > CLOSE, begin, block, what, " The last dimension must be the clusters.")
+            largest = max(largest, float(off.max()))
+            block /= np.where(off > _EXACT, total, 1.0)
         yield begin, block
+    if largest > _EXACT:
+        warnings.warn(
+            f"'probabilities' sum to 1 for each item only up to {largest:.1g}, as printed numbers do: they are divided "
+            "by their sums.",
+            stacklevel=4,
+        )
 
 
 def _refuse(

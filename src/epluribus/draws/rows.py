@@ -8,22 +8,20 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.labels import canonical_rows
-from epluribus._parallel import Stopper, resolve_jobs, run_all
-from epluribus._progress import DELAY, ProgressLike, make_progress
+from epluribus._parallel import resolve_jobs, run_all
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.readers.objects import Table
+from epluribus.readers import Table, number_chains
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -46,17 +44,16 @@ class Collapsed(NamedTuple):
     """(n_distinct,) their hashes, by which equal draws of different slices are found."""
 
 
-def collapse(
-    table: Table, keep: IntArray, progress: ProgressLike = None, *, missing: bool = False
-) -> Collapsed:
+def collapse(table: Table, keep: IntArray, *, missing: bool = False) -> Collapsed:
     """The distinct partitions among the rows `keep` of a table of labels.
 
     Rows are made canonical and recognized by a hash of 128 bits; those not seen before become columns of the
-    item-major table. Time O(n_rows n_items); memory twice the stored labels, and some blocks of labels.
+    item-major table. Time O(n_rows n_items); memory the stored labels, at most three times them while the table
+    grows, and some blocks of labels.
 
     Examples
     --------
-    >>> from epluribus.readers.objects import to_table
+    >>> from epluribus.readers import to_table
     >>> labels, places, k, *_ = collapse(to_table([[4, 4, 7], [1, 2, 2], [0, 0, 9]]), np.arange(3))
     >>> labels.T.tolist(), places.tolist(), k.tolist()
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
@@ -68,40 +65,44 @@ def collapse(
     place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
     places: list[int] = []
     n_clusters: list[int] = []
-    kept: list[Labels] = []
-    with ExitStack() as stack:
-        bar = None
-        # A single block is read before a bar would be seen.
-        if n_draws > size or not (progress is None or isinstance(progress, bool)):
-            stopper = Stopper()
-            made = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
-            bar = stack.enter_context(closing(made))
-        for begin in range(0, n_draws, size):
-            own = keep[begin : begin + size]
-            whole = own[-1] - own[0] + 1 == len(own)
-            block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
-            rows = table.check(np.asanyarray(block), own)
-            if np.ma.is_masked(rows) and not missing:
-                break  # all is read again: labels must leave 0 free
-            for codes, k, keys in _in_threads(partial(_canonical, rows, missing), *rows.shape):
-                new = []
-                for t, key in enumerate(keys):
-                    place = place_of.setdefault(key, len(place_of))
-                    places.append(place)
-                    if place == len(n_clusters):
-                        new.append(t)
-                        n_clusters.append(k[t])
-                kept.append(codes if len(new) == len(codes) else codes[new])
-            if bar is not None:
-                bar.show(begin + len(own), {})
-                stopper.check()
-        else:
-            ks = np.array(n_clusters)
-            labels = np.empty((n_items, len(ks)), np.min_scalar_type(int(ks.max()) - 1))
-            _in_threads(partial(_write, labels, kept), n_items, len(ks))
-            # Missing labels were counted as one more cluster of each draw.
-            return Collapsed(labels, np.array(places), ks - missing, missing, tuple(place_of))
-    return collapse(table, keep, progress, missing=True)
+    labels = codes = np.empty((n_items, 0), np.uint8)
+    for begin in range(0, n_draws, size):
+        own = keep[begin : begin + size]
+        whole = own[-1] - own[0] + 1 == len(own)
+        block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
+        rows = table.check(np.asanyarray(block), own)
+        if np.ma.is_masked(rows) and not missing:
+            break  # all is read again: labels must leave 0 free
+        rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
+        kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
+        if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again
+            codes = np.empty(rows.shape, kind)
+        work = partial(_canonical, rows, low, span, missing, codes)
+        found = chain.from_iterable(_in_threads(work, *rows.shape))
+        done, new = len(n_clusters), []
+        for t, (k, key) in enumerate(found):
+            place = place_of.setdefault(key, len(place_of))
+            places.append(place)
+            if place == len(n_clusters):
+                new.append(t)
+                n_clusters.append(k)
+        if new:
+            most = np.min_scalar_type(max(n_clusters[done:]) - 1)
+            kind = np.promote_types(labels.dtype, most)
+            if len(n_clusters) > labels.shape[1] or kind != labels.dtype:
+                # A wider table, for draws to come that are as varied as those before.
+                width = max(labels.shape[1], -(-n_draws * len(n_clusters) // len(places)))
+                before, labels = labels[:, :done], np.empty((n_items, width), kind)
+                labels[:, :done] = before
+            own_codes = codes if len(new) == len(codes) else codes[new]
+            write = partial(_write, labels[:, done:], own_codes[:, int(missing) :])
+            _in_threads(write, n_items, len(new))
+    else:
+        # Missing labels were counted as one more cluster of each draw.
+        ks = np.array(n_clusters) - missing
+        labels = np.ascontiguousarray(labels[:, : len(ks)])
+        return Collapsed(labels, np.array(places), ks, missing, tuple(place_of))
+    return collapse(table, keep, missing=True)
 
 
 def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[Any]:
@@ -113,35 +114,41 @@ def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[An
     return run_all([partial(work, begin, end) for begin, end in pairwise(cuts)], n_jobs)
 
 
-def _canonical(
-    rows: AnyArray, missing: bool, begin: int, end: int
-) -> tuple[Labels, list[int], list[bytes]]:
-    """Canonical rows begin..end-1, their numbers of clusters, and their hashes.
-
-    With `missing`, a missing label is 0 and counts as a cluster.
-    """
-    rows = _missing_first(rows[begin:end]) if missing else np.asarray(rows[begin:end])
+def _near_zero(rows: AnyArray) -> tuple[AnyArray, int, int]:
+    """Rows as contiguous integers of the machine, the least label or one below it, and how far labels reach."""
     rows = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("="))
     # Numbers too large for int64 become negative ones: different labels stay different.
     rows = rows.view({"bool": np.uint8, "uint64": np.int64}.get(rows.dtype.name, rows.dtype))
-    low, span = int(np.iinfo(rows.dtype).min), 256
-    if rows.dtype.itemsize > 1:
-        low = int(rows.min())
-        span = int(rows.max()) - low + 1
+    if rows.dtype.itemsize == 1:
+        return rows, int(np.iinfo(rows.dtype).min), 256
+    low = int(rows.min())
+    span = int(rows.max()) - low + 1
     # Labels too far apart for a lookup table, such as 0 and 10**15, are numbered first, by sorting.
     if span > 4 * rows.size + 1024:
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)
         low, span = 0, int(rows.max()) + 1
-    codes = np.empty(rows.shape, dtype=np.min_scalar_type(min(span, rows.shape[1]) - 1))
-    n_clusters = np.empty(len(rows), dtype=np.int64)
-    canonical_rows(rows, low, np.zeros(span, dtype=np.int64), codes, n_clusters)
-    codes, k = codes[:, int(missing) :], n_clusters.tolist()
+    return rows, low, span
+
+
+def _canonical(
+    rows: AnyArray, low: int, span: int, missing: bool, codes: Labels, begin: int, end: int
+) -> list[tuple[int, bytes]]:
+    """Make rows begin..end-1 canonical, in `codes`: the number of clusters and the hash of each.
+
+    With `missing`, a missing label is 0 and counts as a cluster.
+    """
+    own, n_clusters = codes[begin:end], np.empty(end - begin, dtype=np.int64)
+    canonical_rows(rows[begin:end], low, np.zeros(span, dtype=np.int64), own, n_clusters)
     # In the smallest type for each row, so that equal rows have equal hashes whatever the others are.
-    smallest: Any = codes
-    if codes.itemsize > 1:
-        kinds = map(np.min_scalar_type, n_clusters - 1)
-        smallest = [row.astype(kind) for row, kind in zip(codes, kinds, strict=True)]
-    return codes, k, [sha256(row, usedforsecurity=False).digest()[:16] for row in smallest]
+    return [
+        (
+            k,
+            sha256(
+                row.astype(np.min_scalar_type(k - 1), copy=False), usedforsecurity=False
+            ).digest()[:16],
+        )
+        for k, row in zip(n_clusters.tolist(), own[:, int(missing) :], strict=True)
+    ]
 
 
 def _missing_first(rows: AnyArray) -> AnyArray:
@@ -156,12 +163,9 @@ def _missing_first(rows: AnyArray) -> AnyArray:
     return out
 
 
-def _write(table: Labels, kept: list[Labels], begin: int, end: int) -> None:
-    """Rows of labels become columns of the item-major table, for items begin..end-1."""
-    at = 0
-    for rows in kept:
-        table[begin:end, at : at + len(rows)] = rows[:, begin:end].T
-        at += len(rows)
+def _write(table: Labels, rows: Labels, begin: int, end: int) -> None:
+    """Rows of labels become the first columns of an item-major table, for items begin..end-1."""
+    table[begin:end, : len(rows)] = rows[:, begin:end].T
 
 
 # --- chains, weights, names ---
@@ -185,14 +189,13 @@ def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> I
     return n_seen
 
 
-def check_chains(chains: Any, n_draws: int) -> IntArray:
-    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names.
+def check_chains(chains: Any, n_draws: int) -> tuple[IntArray, tuple[str, ...] | None]:
+    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names, and these.
 
-    >>> check_chains(["b", "a", "b"], 3).tolist()
-    [1, 0, 1]
+    >>> check_chains(["b", "a", "b"], 3)
+    (array([1, 0, 1]), ('a', 'b'))
     """
-    values = _one_per_draw(np.asarray(chains), n_draws, "chains")
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return number_chains(_one_per_draw(np.asarray(chains), n_draws, "chains"))
 
 
 def _one_per_draw(values: AnyArray, n_draws: int, argument: str) -> AnyArray:

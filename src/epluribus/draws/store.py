@@ -19,10 +19,9 @@ import numpy as np
 
 from epluribus._cards import Card, Facts
 from epluribus._parallel import Stopped, Stopper
-from epluribus._progress import ProgressLike
 from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import gigabytes, need
+from epluribus._validate import check_choice, gigabytes, need
 from epluribus.draws.rows import (
     Collapsed,
     Labels,
@@ -33,7 +32,7 @@ from epluribus.draws.rows import (
     count_seen,
     kept_rows,
 )
-from epluribus.readers.objects import Table
+from epluribus.readers import Table
 
 _SLICE = 64 << 20
 """Bytes read at a time on a cluster, roughly: a worker has several at a time."""
@@ -142,32 +141,35 @@ class Contents(NamedTuple):
     kind: str
     variable: str | None
     dimension: str | None
+    chain_names: tuple[str, ...] | None = None
     origin: str = ""
 
 
 def read_contents(
-    table: Table, where: str, *, weights: Any, burn: Any, thin: Any, items: Any, chains: Any, kind: str,
-    client: Any, progress: ProgressLike,
+    table: Table, where: str, *, weights: Any, burn: Any, thin: Any, items: Any, chains: Any,
+    kind: str | None, client: Any,
 ) -> Contents:  # fmt: skip
     """The contents of draws from a table of labels, which come from `where`; other options as in `Draws`."""
     n_rows, n_items = table.labels.shape
-    chain = table.chain if chains is None else check_chains(chains, n_rows)
+    if kind is not None:
+        check_choice(kind, ("posterior", "ensemble"), "kind")
+    chain, chain_names = table.chain, table.chains
+    if chains is not None:
+        chain, chain_names = check_chains(chains, n_rows)
+    weights = table.weights if weights is None else weights
     # Burn-in and thinning come first, so that only the draws that are kept are read.
     keep = kept_rows(chain, burn, thin)
     named = items is not None or table.items is not None
     names = check_items(items, table.items, n_items, where) if named else None
-    by_items = isinstance(weights, str) and weights == "items"
-    given = None if weights is None or by_items else check_weights(weights, n_rows, keep)
-    found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
+    given = None if weights is None else check_weights(weights, n_rows, keep)
+    found = collapse_on(client, table, keep) if client else collapse(table, keep)
     n_seen = np.full(len(found.n_clusters), n_items)
     if found.has_missing:
         n_seen = count_seen(found, names, where)
-    if by_items:
-        given = n_seen[found.places] / n_items
     groups = int(found.n_clusters.max()) + found.has_missing
     return Contents(
         found.labels if client else Store(found.labels, groups), *found[1:4], n_seen, chain[keep], given,
-        names, kind, table.variable, table.dimension,
+        names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names, table.origin,
     )  # fmt: skip
 
 
@@ -373,7 +375,7 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
 def _read(rows: AnyArray, check: Callable[..., AnyArray], numbers: IntArray) -> Collapsed:
     # The numbers are those of the draws in what the user gave, which messages name.
     table = Table(rows, lambda block, own: check(block, numbers[own]), np.zeros(0, np.int64))
-    return collapse(table, np.arange(len(rows)), progress=False)
+    return collapse(table, np.arange(len(rows)))
 
 
 def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:

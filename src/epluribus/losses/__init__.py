@@ -61,7 +61,8 @@ def get(loss: LossLike) -> Loss:
     Parameters
     ----------
     loss : str or Loss
-        A name from `available`, with parameters in parentheses if they are not at their defaults.
+        A name from `available`, with parameters in parentheses if they are not at their defaults. The names of
+        R's package salso are understood too: "VI", "omARI", "VI.lb", "binder(a=0.5)".
 
     Returns
     -------
@@ -75,13 +76,25 @@ def get(loss: LossLike) -> Loss:
     """
     if not isinstance(loss, str | Loss):
         raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
-    name = loss if isinstance(loss, str) else loss.name
+    name = as_in_r(loss) if isinstance(loss, str) else loss.name
     if name.partition("(")[0] == _MATRIX_ONLY:
         raise ValueError(
             f"'loss' may be '{name}' only for a similarity matrix: minimize(psm=matrix, loss='{name}'). "
             "With draws use 'vi', the loss that it is a bound of."
         )
-    return by_name(loss, available()) if isinstance(loss, str) else loss
+    return by_name(name, available()) if isinstance(loss, str) else loss
+
+
+def as_in_r(text: str) -> str:
+    """The name of a loss as we write it, from one that R's package salso may have.
+
+    >>> as_in_r("VI.lb"), as_in_r("omARI"), as_in_r("Binder(a=0.5)")
+    ('vi_lb', 'omari', 'binder(cost=0.5)')
+    """
+    name, bracket, parameters = text.partition("(")
+    plain = name.lower().replace(".", "_")
+    parameters = re.sub(r"^\s*a\s*=", "cost=", parameters)
+    return plain + bracket + parameters if plain in BUILT_IN else text
 
 
 def for_matrix(loss: LossLike) -> Loss:
@@ -102,8 +115,8 @@ def for_matrix(loss: LossLike) -> Loss:
 def by_name(text: str, names: tuple[str, ...]) -> Loss:
     """The loss with that name, which must be one of `names`, perhaps with parameters."""
     # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none and does not match.
-    found = re.fullmatch(r"(\w+)\((.*)\)", text)
-    name, parameters = found.groups() if found else (text, None)
+    found = re.fullmatch(r"(\w+)\((.*)\)", as_in_r(text))
+    name, parameters = found.groups() if found else (as_in_r(text), None)
     check_choice(name, names, "loss")
     return _make(name, parameters)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._kernels.f0 import compile_f0
+from epluribus._kernels.jit import compile_f0
 from epluribus._typing import AnyArray, FloatArray
 
 SizeFunction = Callable[[int], float]

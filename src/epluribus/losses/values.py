@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus import losses
-from epluribus._kernels.f0 import apply_f0
-from epluribus._kernels.labels import count_dtype, count_tables, sparse_joint, table_sums
+from epluribus._kernels.labels import apply_f0, count_dtype, count_tables, sparse_joint, table_sums
 from epluribus._typing import FloatArray, IntArray, LabelsLike, LossLike
 from epluribus.losses.base import LinearForm, Loss
 from epluribus.partition import as_labels, matched, read_only, relabel
@@ -164,8 +163,8 @@ def sparse_sums(
     member = np.argsort(labels, kind="stable")[sizes[0] :]
     first = np.append(0, np.cumsum(sizes[1:]))
     joint, n_cells = np.zeros(n_draws), np.zeros(n_draws, dtype=np.int64)
-    count, before = np.zeros((_DRAWS, groups), dtype=np.int32), np.empty(n_draws, dtype=np.int32)
-    sparse_joint(read_only(table), member, first, read_only(f1), count, before, joint, n_cells)
+    count = np.zeros((_DRAWS, groups), dtype=np.int32)
+    sparse_joint(read_only(table), member, first, read_only(f1), count, joint, n_cells)
     return joint, n_cells
 
 

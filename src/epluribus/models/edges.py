@@ -93,7 +93,7 @@ def read_network(
         raise ValueError(
             "'adjacency' must have each edge once and no weights, the model is for binary data; "
             f"({entries.row[at]}, {entries.col[at]}) counts {entries.data[at]}. Give ignore_weights=True, or "
-            "take a model of counts (PoissonBlockModel). Give directed=True if (i, j) and (j, i) differ."
+            "take a model of counts, the Poisson block model. Give directed=True if (i, j) and (j, i) differ."
         )
     odd = sparse.coo_array(matrix - matrix.T)
     if not directed and odd.count_nonzero():
@@ -137,6 +137,8 @@ def read_bipartite(
         given = need("networkx", "networks", "A graph").bipartite.biadjacency_matrix(given, *nodes)
         return count_matrix(given, "matrix", weights), list(map(_names, nodes))
     table = list(given) if isinstance(given, set) else given
+    if isinstance(table, list | tuple):
+        as_array(table, "matrix")  # has rows of one length
     if not _are_pairs(table):
         names = [row_names(table), row_names(getattr(table, "T", None))]
         return count_matrix(table, "matrix", weights), names

@@ -1,8 +1,9 @@
 """One self-contained HTML page on an estimate and the draws behind it.
 
-`facts` computes what the page states; `sentences`, `tables` and `pictures` put it into words, cells and figures,
-`methods` into a paragraph for a paper. `page.html` is the template; its style and script lie beside it and become
-part of the page, so that it is one file that opens offline.
+`facts` computes what the page states; `sentences` and `contents` put it into words, tables and pictures, `paper` into a
+paragraph for a paper. Modes, ball, certificate and the like are shown as `print` shows them, by their cards.
+`page.html` is the template; its style and script lie beside it and become part of the page, so that it is one file
+that opens offline.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
-from epluribus.page import pictures, sentences, tables
+from epluribus.page import contents, sentences
 from epluribus.page.facts import ALL_LOSSES, gather
 from epluribus.page.paper import UNUSED, MethodsText, methods_alone, write_methods
 
@@ -152,7 +153,9 @@ def render(
     need("matplotlib", "report", "The report")
     template = _template()
     facts = gather(best, draws, **options)
-    values = {"facts": facts, "say": sentences, "show": tables, "draw": pictures}
+    values = {"facts": facts, "say": sentences, "show": contents}
+    # What a result says of itself.
+    values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
     # Style and script become part of the page, so that it is one file that opens offline.
     values |= {
         name: resource(f"page.{ending}") for name, ending in (("style", "css"), ("script", "js"))

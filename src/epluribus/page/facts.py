@@ -17,13 +17,13 @@ import numpy as np
 from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import count, sentence_list, span
+from epluribus._text import count, sentence_list, span, worded
 from epluribus._typing import DrawsLike, IntArray, RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import expected_loss
 from epluribus.estimate import Estimate, raise_if_interrupted, read_best
-from epluribus.page.pictures import similarity_figure
+from epluribus.page.contents import picture
 from epluribus.partition import check_estimate, matched, relabel
 from epluribus.plots._network import check_shape, read_links
 from epluribus.plots._shared import read_data
@@ -94,6 +94,10 @@ class Facts:
     def ensemble(self) -> bool:
         """Whether the draws are an ensemble of clusterings, not a posterior sample."""
         return self.draws.kind == "ensemble"
+
+    def worded(self, text: str) -> str:
+        """A text on draws, in the words for them: an ensemble has no probabilities."""
+        return worded(text, self.draws.kind)
 
     @property
     def disagree(self) -> bool:
@@ -237,7 +241,7 @@ def _steps(
         "clusters": lambda: uncertainty.clusters(best, draws, n_jobs=n_jobs),
         "ball": lambda: uncertainty.credible_ball(best, draws, level),
         "error": lambda: uncertainty.error(best, draws, n_jobs=n_jobs),
-        "similarity": lambda: similarity_figure(best, draws),
+        "similarity": lambda: picture("similarity", best, draws, size=(6.5, 5.4)),
         "comparison": comparison,
         "modes": lambda: uncertainty.modes(
             draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=within(_MODES_SECONDS)

@@ -191,12 +191,10 @@
   // The labels as csv, with the columns of `best.write_labels`.
   const labels = () => {
     const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    // What a spreadsheet would run gets a quote before it, as in `best.write_labels`.
-    const disarmed = (text) => (/^'*[=+\-@\t\r\n]/.test(text) && isNaN(text) ? `'${text}` : text);
     const { name, cluster, per_mille } = data.all;
     const lines = [per_mille ? "item,cluster,certainty" : "item,cluster"];
     for (let i = 0; i < cluster.length; i++)
-      lines.push(`${name ? quoted(disarmed(name[i])) : i},${cluster[i]}${per_mille ? `,${per_mille[i] / 1000}` : ""}`);
+      lines.push(`${name ? quoted(name[i]) : i},${cluster[i]}${per_mille ? `,${per_mille[i] / 1000}` : ""}`);
     return lines.join("\n") + "\n";
   };
   for (const link of document.querySelectorAll(".picture .save")) {

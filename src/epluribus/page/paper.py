@@ -6,11 +6,12 @@ import math
 import re
 from dataclasses import dataclass
 
+from epluribus._cards import Card, Shown
 from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
 from epluribus.page.facts import Facts
-from epluribus.page.sentences import degenerate, number, share, terms
+from epluribus.page.sentences import degenerate, number, share
 
 _RASTELLI = (
     "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
@@ -49,7 +50,7 @@ UNUSED = ("items", "clusters", "similarity", "comparison")
 
 
 @dataclass(frozen=True)
-class MethodsText:
+class MethodsText(Shown):
     """A paragraph for the methods section of a paper, with its references; print it."""
 
     text: str
@@ -66,8 +67,10 @@ class MethodsText:
         """Plain Python values, ready for JSON."""
         return {"text": self.text, "references": list(self.references), "bibtex": self.bibtex}
 
-    def __str__(self) -> str:
-        return "\n\n".join([self.text, "\n".join(self.references)])
+    def _card(self) -> Card:
+        # In plain text an empty line stands before the references.
+        first, *others = self.references
+        return Card("", self.text, f"\n{first}", *others, heading="Methods", indent="")
 
 
 def _entry(reference: str) -> str:
@@ -92,17 +95,20 @@ def write_methods(facts: Facts) -> MethodsText:
     number found; each measure brings the reference that introduced it. Where chains disagree it says that
     nothing of it may be published.
     """
-    best, draws, words = facts.best, facts.draws, terms(facts)
+    best, draws = facts.best, facts.draws
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
-        what = f"the partition that all {count(draws.n_draws, words.draw)} share"
-        what = f"the only {words.draw}" if draws.n_draws == 1 else what
+        what = (
+            "the only draw"
+            if draws.n_draws == 1
+            else f"the partition that all {draws.n_draws:,} draws share"
+        )
         text = (
             f"The estimate of the partition of the {count(draws.n_items, 'item')}, made with epluribus {__version__}, "
-            f"is {what}, with {count(best.n_clusters, 'cluster')}. The {words.draw}s do not vary, so nothing can be "
+            f"is {what}, with {count(best.n_clusters, 'cluster')}. The draws do not vary, so nothing can be "
             "said about its uncertainty."
         )
-        return MethodsText(text, (_EPLURIBUS,))
+        return MethodsText(facts.worded(text), (_EPLURIBUS,))
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
     weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
     sample = f"{count(draws.n_draws, f'{weighted}draw')} from {chains}"
@@ -132,9 +138,10 @@ def write_methods(facts: Facts) -> MethodsText:
         parts.append(_undecided(best, len(facts.left_out), facts.left_out.cost))
     if draws.has_missing:
         missing = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
-        parts.append(
-            f"{missing} of the labels are missing: each {words.draw} was compared on the items it had seen."
+        text = (
+            f"{missing} of the labels are missing: each draw was compared on the items it had seen."
         )
+        parts.append(facts.worded(text))
     parts.append(_certificate(facts))
     if modes is not None and modes.n_modes > 1:
         parts.append(
@@ -144,7 +151,7 @@ def write_methods(facts: Facts) -> MethodsText:
         references.append(_BALOCCHI)
     elif modes is not None and modes.diffuse:
         parts.append(
-            f"The {words.draw}s are diffuse: no single partition is a fair summary of them."
+            facts.worded("The draws are diffuse: no single partition is a fair summary of them.")
         )
     if facts.disagree:
         stop = "[Not for publication: the chains disagree, so that these numbers mean little.]"
@@ -202,15 +209,14 @@ def _undecided(best: Estimate, n: int, cost: float) -> str:
 
 def _certificate(facts: Facts) -> str:
     """What is proved about the estimate; empty if little is: a gap above one half is on the page only."""
-    found, words = facts.certificate, terms(facts)
+    found = facts.certificate
     if found is None or found.relative_gap > 0.5:
         return ""
     among = f" among partitions {found.among}" if found.among else ""
     if found.proved:
-        return f"The estimate was proved optimal{among} for these {words.draw}s."
+        return facts.worded(f"The estimate was proved optimal{among} for these draws.")
     # The verdict reads "within 3 %", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
-    return (
-        f"The {words.loss} of the estimate is at most {above} above the smallest possible{among} for these "
-        f"{words.draw}s."
+    return facts.worded(
+        f"The expected loss of the estimate is at most {above} above the smallest possible{among} for these draws."
     )

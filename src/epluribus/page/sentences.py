@@ -8,38 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epluribus._text import count, few_of, sentence_list, span
+from epluribus._text import count, few_of, span
 from epluribus.changes import EQUAL, what_differs
-from epluribus.page.facts import Facts
+
+if TYPE_CHECKING:
+    from epluribus.page.facts import Facts
 
 _ESS = 400
 """Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
-
-
-class Terms(NamedTuple):
-    """How the page speaks of a posterior sample, or of an ensemble, which has no probabilities."""
-
-    draw: str
-    """One of the partitions."""
-    probability: str
-    """How often something is the case, as a number."""
-    chance: str
-    """The words before that number."""
-    loss: str
-    """The mean of the loss over the partitions."""
-
-
-_POSTERIOR = Terms("draw", "probability", "with probability", "expected loss")
-_ENSEMBLE = Terms("clustering", "share of the clusterings", "for a share of", "mean loss")
-
-
-def terms(facts: Facts) -> Terms:
-    """The words for this sample."""
-    return _ENSEMBLE if facts.ensemble else _POSTERIOR
 
 
 class Check(NamedTuple):
@@ -74,14 +54,18 @@ def degenerate(facts: Facts) -> str:
     Three cases: one item, one draw, or draws that are all the same partition. Measures of uncertainty are
     then 0 or 1 whatever the data, and must not be presented as results.
     """
-    draws, noun = facts.draws, terms(facts).draw
+    draws = facts.draws
     if draws.n_items == 1:
         return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
-        return f"There is only one {noun}: it says nothing about how certain the partition is."
+        return facts.worded(
+            "There is only one draw: it says nothing about how certain the partition is."
+        )
     # Distinct partitions of weight 0 have no probability: they are not variation.
     if int((draws.weights > 0).sum()) == 1:
-        return f"All {noun}s are equal{'' if facts.ensemble else ': did the sampler move?'}."
+        return facts.worded(
+            f"All draws are equal{'' if facts.ensemble else ': did the sampler move?'}."
+        )
     return ""
 
 
@@ -92,7 +76,7 @@ def health_lines(facts: Facts) -> list[str]:
 
 def answer(facts: Facts) -> str:
     """The answer in a few sentences, with what a reader must know before trusting it."""
-    best, sizes, words = facts.best, facts.best.sizes, terms(facts)
+    best, sizes = facts.best, facts.best.sizes
     largest = f", the largest of {count(int(sizes.max()), 'item')}" if len(sizes) > 1 else ""
     items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
     problem = degenerate(facts)
@@ -101,10 +85,12 @@ def answer(facts: Facts) -> str:
     # A search proves nothing about partitions it did not visit: hence "that were tried".
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
     parts = [
-        f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
-        f"smallest {words.loss}, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
-        f"{words.draw}s the number of clusters is {span(*facts.n_clusters.interval)} {words.chance} "
-        f"{share(facts.n_clusters.mass)}."
+        facts.worded(
+            f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
+            f"smallest expected loss, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
+            f"draws the number of clusters is {span(*facts.n_clusters.interval)} with probability "
+            f"{share(facts.n_clusters.mass)}."
+        )
     ]
     if facts.disagree:
         why = "CHAINS DISAGREE" if facts.draws.n_chains > 1 else "CHAIN HAS NOT SETTLED"
@@ -115,9 +101,6 @@ def answer(facts: Facts) -> str:
     if facts.items is None:
         parts.append("Much of the page is left out: see the notes under diagnostics.")
     parts.append(loose_clusters(facts))
-    # Where one partition is not the whole answer, the answer says so.
-    if facts.modes is not None and facts.modes.fair is False:
-        parts.append(facts.modes.sentence)
     return " ".join(filter(None, parts))
 
 
@@ -135,26 +118,17 @@ def loose_clusters(facts: Facts) -> str:
     return ""
 
 
-def similarity_sentence(facts: Facts) -> str:
-    """What the similarity matrix shows."""
-    share_of = f"{terms(facts).probability.capitalize()} {'in which' if facts.ensemble else 'that'}"
-    return (
-        f"{share_of} two items share a cluster. "
-        "Similar clusters, and similar items within them, are neighbors; lines separate the clusters."
-    )
-
-
 def n_clusters_sentence(facts: Facts) -> str:
     """What the bars of the number of clusters show, in a sentence or two."""
-    k, chosen, words = facts.n_clusters, facts.best.n_clusters, terms(facts)
+    k, chosen = facts.n_clusters, facts.best.n_clusters
     # All draws have the same number: there are no bars, and the sentence stands alone.
     if k.probability(k.mode) == 1:
         other = "" if chosen == k.mode else f"; the estimate has {chosen}"
-        return f"Every {words.draw} has {count(k.mode, 'cluster')}{other}."
-    return (
-        f"Most {'frequent' if facts.ensemble else 'probable'}: {k.mode} ({words.probability} "
-        f"{share(k.probability(k.mode))}); mean {k.mean:.2f}; {span(*k.interval)} {words.chance} {share(k.mass)}. "
-        f"The estimate has {chosen} ({words.probability} {share(k.probability(chosen))})."
+        return facts.worded(f"Every draw has {count(k.mode, 'cluster')}{other}.")
+    return facts.worded(
+        f"Most frequent: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
+        f"{span(*k.interval)} with probability {share(k.mass)}. "
+        f"The estimate has {chosen} (probability {share(k.probability(chosen))})."
     )
 
 
@@ -167,34 +141,6 @@ def items_sentence(facts: Facts, at_most: int) -> str:
         text += f"The {at_most:,} {which} of {n:,} items. "
         text += "`best.write_labels('labels.csv', draws)` writes all of them."
     return text or "The least certain items come first."
-
-
-def certificate_sentence(facts: Facts) -> str:
-    """What is known about the smallest expected loss."""
-    found, words = facts.certificate, terms(facts)
-    if found is None:
-        return ""
-    verdict = f"{found.verdict[0].upper()}{found.verdict[1:]}"
-    if math.isinf(found.relative_gap) and not found.proved:
-        return f"{verdict} on the smallest {words.loss} is known for this loss and these {words.draw}s."
-    among = f" {found.among}" if found.among else ""
-    method = found.method.replace("draws", f"{words.draw}s")
-    return (
-        f"{verdict}: no partition{among} has {'a' if facts.ensemble else 'an'} {words.loss} below "
-        f"{number(found.lower_bound, 6)}; that of the estimate is {number(found.expected_loss, 6)}. "
-        f"The bound comes from {method}{', ended early by the time limit' if found.cut else ''}."
-    )
-
-
-def loss_sentences(facts: Facts) -> list[str]:
-    """How the first estimates for other losses differ from the one reported; equal ones are in one line."""
-    table = facts.comparison
-    if table is None:
-        return []
-    told = dict(zip(table.names[1:], table.changes, strict=True))
-    lines = [f"{text[0].upper()}{text[1:]}." for text in told.values() if text != EQUAL][:6]
-    equal = [name for name, text in told.items() if text == EQUAL]
-    return lines + ([f"That for {sentence_list(equal)} is the one reported."] if equal else [])
 
 
 def other_sentences(facts: Facts) -> list[str]:
@@ -260,7 +206,7 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
         yield Check(
             False,
             f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
-            f"({span(*k.interval)}) of the {terms(facts).draw}s. That is common where they have small "
+            f"({span(*k.interval)}) of the {facts.worded('draws')}. That is common where they have small "
             "clusters that come and go: the two answer different questions.",
         )
 
@@ -279,8 +225,10 @@ def _search_checks(facts: Facts) -> Iterator[Check]:
             why = f"Its search was not limited to partitions {facts.bound}."
             yield Check(
                 False,
-                f"The estimate for {table.names[winner]} has a smaller {terms(facts).loss} ({best.loss.name}) than the "
-                f"one reported. {why if facts.bound else 'Search with more starts.'}",
+                f"The estimate for {table.names[winner]} has a smaller {facts.worded('expected loss')} "
+                f"({best.loss.name}) than the one reported. {why if facts.bound else 'Search with more starts.'}",
             )
     if facts.certificate is not None and facts.certificate.proved:
-        yield Check(True, certificate_sentence(facts))
+        yield Check(
+            True, facts.worded(f"The partition is {facts.certificate.verdict} for these draws.")
+        )

@@ -10,9 +10,8 @@ from typing import Any
 from epluribus.plots._compare import alluvial
 from epluribus.plots._data import histogram, pairs, scatter
 from epluribus.plots._draws import loss_trace, n_clusters, partition_map, plausibility
-from epluribus.plots._matrices import blocks, similarity
-from epluribus.plots._network import network
-from epluribus.plots._uncertainty import ball_bounds, certainty
+from epluribus.plots._network import blocks, network
+from epluribus.plots._uncertainty import ball_bounds, certainty, similarity
 from epluribus.uncertainty import credible_ball
 
 __all__ = [

@@ -10,7 +10,6 @@ from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import shown
 from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
-from epluribus.plots._names import place_along
 
 _GAP = 0.25
 """Share of the height that is left between clusters, all gaps together."""
@@ -109,7 +108,7 @@ def _draw_bars(
     tops, heights = _tops(sizes), sizes * (1 - _GAP) / sizes.sum()
     ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
     middle = tops + heights / 2
-    places, font_size = place_along(middle, 1.0, shared.size_in_points(ax)[1], font_size)
+    places, font_size = shared.place_along(middle, 1.0, shared.size_in_points(ax)[1], font_size)
     side, align = (-1, "right") if x == 0 else (1, "left")
     # Both ends of the line that leads from a bar to its name.
     ends = x + side * _BAR * np.array([0.6, 1.4])

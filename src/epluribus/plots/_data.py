@@ -13,7 +13,6 @@ from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate
 from epluribus.partition import is_estimate
 from epluribus.plots import _shared as shared
-from epluribus.plots._names import legend_beside, name_points
 
 _MARKERS = "os^Dvp>X<Ph"
 """Shapes of points: with eleven of them and seven safe colors, neighbors in the list differ in both."""
@@ -62,8 +61,7 @@ def histogram(
     """
     labels, names, data = _read(best, values, "values", columns=1)
     y = data[:, 0]
-    # The legend beside the Axes has columns of 15 names, each 1.4 inches wide.
-    ax = shared.get_axes(ax, (5.5 + 1.4 * -(-len(names) // 15), 3.6))
+    ax = shared.get_axes(ax, shared.beside_legend(len(names), 3.6))
     colors = dict(enumerate(shared.cluster_colors(len(names))))
     legend = [f"{names[g]}: {count(int((labels == g).sum()), 'item')}" for g in colors]
     stack_bars(ax, y, labels, colors, bins=bin_edges(y, labels, bins), label=legend)
@@ -76,7 +74,7 @@ def histogram(
     ax.tick_params(axis="x", pad=9)
     shared.label_axes(ax, shared.column_names(values, 1))
     ax.set_ylabel("items")
-    legend_beside(ax, *ax.get_legend_handles_labels())
+    shared.legend_beside(ax, *ax.get_legend_handles_labels())
     return ax
 
 
@@ -106,7 +104,7 @@ def stack_bars(
 
 
 def scatter(best: Estimate | LabelsLike, X: ArrayLike, *, ax: Any = None) -> Any:
-    """Items as points; each cluster has a color, a shape and its name in the middle.
+    """Items as points; each cluster has a color and a shape.
 
     Parameters
     ----------
@@ -132,15 +130,16 @@ def scatter(best: Estimate | LabelsLike, X: ArrayLike, *, ax: Any = None) -> Any
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
     >>> ax = epl.plots.scatter(["a", "a", "b"], [[0, 0], [0, 1], [5, 5]])
-    >>> [text.get_text() for text in ax.texts]
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['a', 'b']
     """
     labels, names, data = _read(best, X, "X")
     if data.shape[1] == 1:
         raise ValueError("'X' must have two columns or more; got one. plots.histogram shows it.")
     places, axes = plane(data, X)
-    ax = shared.get_axes(ax, (5.5, 4.6))
+    ax = shared.get_axes(ax, shared.beside_legend(len(names), 4.6))
     draw_points(ax, places, labels, dict(enumerate(names)), shared.cluster_colors(len(names)))
+    shared.legend_beside(ax, *ax.get_legend_handles_labels())
     shared.label_axes(ax, axes)
     return ax
 
@@ -170,9 +169,8 @@ def draw_points(
     colors: Sequence[Any],
     *,
     size: float | None = None,
-    font_size: float = 10,
 ) -> None:
-    """The clusters in `names` as points; a name that is not empty is written over one of its items.
+    """The clusters in `names` as points, each of its color and shape, for a legend with the names.
 
     `data` has shape (n_items, 2), `names` maps the number of a cluster to its name, and `colors[g]` is the
     color of cluster g. `size` is the area of a point in square points, by default smaller for more items.
@@ -181,19 +179,10 @@ def draw_points(
     area = size if size is not None else float(np.clip(6000 / len(data), 5, 36))
     # A wide rim would hide the color of a small point.
     rim = 0.25 if area > 12 else 0.05
-    for g in names:
+    for g, name in names.items():
         x, y = data[labels == g].T
-        ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)],
+        ax.scatter(x, y, s=area, color=colors[g], marker=_MARKERS[g % len(_MARKERS)], label=name,
                    edgecolors="#303030", linewidths=rim, zorder=2)  # fmt: skip
-    named = {g: name for g, name in names.items() if name}
-    if named:
-        places = [most_central(data[labels == g]) for g in named]
-        name_points(ax, list(named.values()), places, font_size)
-
-
-def most_central(points: AnyArray) -> AnyArray:
-    """The point with the smallest distance |x| + |y| from the median."""
-    return np.asarray(points[np.abs(points - np.median(points, axis=0)).sum(axis=1).argmin()])
 
 
 def pairs(

@@ -1,4 +1,4 @@
-"""A network whose nodes have the color and the name of their cluster."""
+"""Networks: as points and lines, and as a matrix in the order of the clusters."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
 from epluribus.estimate import Estimate
-from epluribus.partition import ORDER, is_estimate, item_names
+from epluribus.partition import ORDER, is_estimate, item_names, matched
 from epluribus.plots import _shared as shared
-from epluribus.plots._data import most_central
-from epluribus.plots._names import legend_beside, name_points, push_apart
+from epluribus.plots._data import draw_points
 
-_WRITTEN = 300
-"""The most nodes that carry the name of their cluster, or an arrowhead; with more, nodes shrink."""
+_ARROWS = 300
+"""The most nodes whose links have arrowheads."""
 _PLACED = 10_000
 """The most nodes that are given places, a minute of work; with more, dots cover each other anyway."""
+_SHOWN = 2000
+"""The largest number of rows or columns drawn as cells: a picture has fewer dots than this across."""
 
 
 def network(
@@ -32,11 +33,10 @@ def network(
     seed: int = 0,
     ax: Any = None,
 ) -> Any:
-    """A network whose nodes have the color and the name of their cluster.
+    """A network whose nodes have the color and the shape of their cluster.
 
-    With more than 300 nodes, or with names of more than three letters, the name of a cluster is written
-    only once, in its middle. Links of directed networks have arrowheads if there are at most 300 nodes;
-    with more, their direction is not shown.
+    Links within a cluster have its color, others are gray. Those of directed networks have arrowheads if there are
+    at most 300 nodes.
 
     Parameters
     ----------
@@ -51,8 +51,7 @@ def network(
         Places of the nodes, as the layouts of networkx return them. By default networkx places linked nodes,
         and the nodes of a cluster, near each other, for at most 10,000 nodes.
     names : bool or sequence of n_nodes names, default False
-        Names of the nodes, written at them, with the clusters in a legend; True takes those of the graph or of
-        the estimate, or else numbers.
+        Names of the nodes, written at them; True takes those of the graph or of the estimate, or else numbers.
     seed : int, default 0
         Seed of the layout: the same seed gives the same picture.
     ax : matplotlib Axes, optional
@@ -68,13 +67,10 @@ def network(
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
     >>> ax = epl.plots.network(["a", "a", "b"], [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    >>> [text.get_text() for text in ax.texts]
-    ['a', 'a', 'b']
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['a', 'b']
     """
-    shared.import_pyplot()  # where matplotlib is missing, the error names the extra
-    from matplotlib.collections import EllipseCollection
-    from matplotlib.colors import to_rgb
-
+    networkx = need("networkx", "networks", "A picture of a network")
     matrix, graph_nodes = read_links(adjacency, best, "adjacency")
     group, clusters = shared.read_partition(best)
     n = group.size
@@ -86,43 +82,112 @@ def network(
         )
     nodes = list(range(n)) if graph_nodes is None else graph_nodes
     written, links = _node_names(names, nodes, best), _links(matrix)
-    # Larger for few nodes, smaller for many: the area that all of them cover shrinks as their number grows.
-    radius = 0.0125 * min(1.8, (250 / n) ** 0.6) * (0.6 if written else 1.0)
-    if pos is None:
-        arranged = _layout(links, group, seed)
-        # 15% larger than drawn, so that a gap is left between nodes.
-        place = _unit_square(push_apart(_unit_square(arranged), 2.3 * radius))
-    else:
-        # Not stretched: places that a user gives keep their proportions.
-        place = _unit_square(_read_places(pos, nodes), stretch=False)
-    ax = shared.get_axes(ax, (8.0, 8.0))
-    # A little more than the unit square: nodes at its border are drawn whole.
-    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+    place = _layout(links, group, seed) if pos is None else _read_places(pos, nodes)
+    ax = shared.get_axes(ax, (7.0, 6.0))
     ax.set_axis_off()
-    colors = np.array([to_rgb(color) for color in shared.cluster_colors(len(clusters))])
-    _draw_links(ax, place, links, group, colors, radius)
-    # Discs whose size is in units of the data: none covers another in a figure of any size.
-    ax.add_collection(EllipseCollection(
-        2 * radius, 2 * radius, 0, units="xy", offsets=place, facecolors=colors[group],
-        offset_transform=ax.transData, edgecolors="white", linewidths=30 * radius, zorder=3,
-    ))  # fmt: skip
+    ax.set_aspect("equal")
+    colors = shared.cluster_colors(len(clusters))
+    size = float(np.clip(6_000 / n, 4, 60))
+    # Each pair of nodes once, if every link is there in both directions.
+    pairs = np.unique(np.sort(links, axis=1), axis=0)
+    directed = len(links) != 2 * len(pairs)
+    pairs = links if directed else pairs
+    inside = group[pairs[:, 0]] == group[pairs[:, 1]]
+    # Fainter where there are many links.
+    faint = float(np.clip((3000 / max(len(pairs), 1)) ** 0.5, 0.25, 1.0))
+    graph = networkx.DiGraph(pairs.tolist())
+    graph.add_nodes_from(range(n))
+    arrows = {"arrows": True, "arrowsize": 6} if directed and n <= _ARROWS else {"arrows": False}
+    own = [colors[g] for g in group[pairs[inside, 0]]]
+    looks: list[tuple[IntArray, Any, float]] = [
+        (pairs[~inside], "#808080", 0.35),
+        (pairs[inside], own, 0.6),
+    ]
+    for edges, color, alpha in looks:
+        networkx.draw_networkx_edges(
+            graph, place, edges.tolist(), edge_color=color, width=0.5, alpha=alpha * faint,
+            node_size=size, ax=ax, **arrows,
+        )  # fmt: skip
+    draw_points(ax, place, group, dict(enumerate(clusters)), colors, size=size)
+    shared.legend_beside(ax, *ax.get_legend_handles_labels())
     if written:
-        from matplotlib.lines import Line2D
+        for at, name in zip(place, written, strict=True):
+            ax.annotate(
+                name, at, (0, 0.6 * size**0.5), textcoords="offset points", ha="center", fontsize=6
+            )
+    return ax
 
-        marks = [Line2D([], [], marker="o", linestyle="", color=tuple(color)) for color in colors]
-        legend_beside(ax, marks, clusters)
-        name_points(ax, written, place, 7, fontweight="normal")
-    elif n <= _WRITTEN and max(map(len, clusters)) <= 3:
-        # The side of the square in points; a new figure is laid out only when it is drawn, and fills a quarter more.
-        size = 0.95 * radius * 1.25 * min(shared.size_in_points(ax))
-        for at, g in zip(place, group, strict=True):
-            ax.text(*at, clusters[g], ha="center", va="center", zorder=4, fontsize=size,
-                    color=shared.text_color(colors[g]))  # fmt: skip
-    else:
-        # Above the node where nodes are few and large, on it where they are small.
-        above = np.array([0.0, 2.2 * radius if n <= _WRITTEN else 0.0])
-        middles = [most_central(place[group == g]) + above for g in range(len(clusters))]
-        name_points(ax, clusters, middles, 12)
+
+def blocks(
+    best: Estimate | LabelsLike,
+    matrix: ArrayLike | Any,
+    *,
+    columns: Estimate | LabelsLike | None = None,
+    column_names: Sequence[str] | None = None,
+    font_size: float = 7,
+    ax: Any = None,
+) -> Any:
+    """Matrix of zeros and ones (dark), rows and columns sorted by cluster, with lines between clusters.
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_rows,)
+        Cluster of each row. Clusters are shown in the order of their labels, which are written beside
+        a strip of their colors.
+    matrix : array_like of shape (n_rows, n_columns), sparse matrix, networkx graph or edges
+        Zeros and ones; a network in one of the forms of `network`.
+    columns : Estimate or array_like of shape (n_columns,), optional
+        Cluster of each column; by default those of the rows, as for the adjacency matrix of a network.
+    column_names : sequence of str, optional
+        Names written below the columns.
+    font_size : float, default 7
+        Font size of the names of clusters and columns.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    With more than 2000 rows or columns, each one is a faint dot.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> ax = epl.plots.blocks(["a", "b", "a"], [[0, 0, 1], [0, 0, 0], [1, 0, 0]])
+    >>> ax.images[0].get_array().data.tolist()
+    [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    """
+    table, _ = read_links(matrix, best, "matrix")
+    down, names = shared.read_partition(best)
+    across = down if columns is None else shared.read_partition(columns, argument="columns")[0]
+    check_shape(table, (down.size, across.size), "matrix")
+    ax = shared.get_axes(ax, (5.5, 5.5))
+    # Stable: within a cluster, items keep their order.
+    by_row, by_column = np.argsort(down, kind="stable"), np.argsort(across, kind="stable")
+    if max(table.shape) <= _SHOWN:
+        dense = table if isinstance(table, np.ndarray) else table.toarray()
+        # vmax 1.25 makes ones dark gray, so that the lines between clusters show.
+        ax.imshow(dense[np.ix_(by_row, by_column)], cmap="Greys", vmin=0, vmax=1.25,
+                  interpolation="nearest", extent=(0, across.size, down.size, 0))  # fmt: skip
+    else:  # never made dense
+        row, column = table.nonzero()
+        ax.plot(np.argsort(by_column)[column] + 0.5, np.argsort(by_row)[row] + 0.5, ",",
+                color="0.2", alpha=0.4, rasterized=True)  # fmt: skip
+    ax.set_aspect("equal" if columns is None else "auto")
+    row_edges, column_edges = (
+        shared.cluster_edges(np.bincount(labels)) for labels in (down, across)
+    )
+    shared.draw_cuts(ax, row_edges, column_edges)
+    shared.name_clusters(ax, names, row_edges, shared.cluster_colors(len(names)), font_size)
+    ax.set(xlim=(0, across.size), ylim=(down.size, 0), xticks=[])
+    if column_names is not None:
+        ax.set_xticks(np.arange(across.size) + 0.5, [column_names[j] for j in by_column])
+        ax.tick_params(axis="x", rotation=90, labelsize=font_size, length=0)
     return ax
 
 
@@ -146,7 +211,14 @@ def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] |
     ):
         found = read_network(network, counts=True, loops=True)
         nodes, matrix = list(found.names or range(found.matrix.shape[0])), found.matrix
+        # Edges do not name the nodes that have none.
+        nodes += [item for item in item_names(best) or () if item not in set(map(str, nodes))]
+        matrix.resize((len(nodes), len(nodes)))
     else:
+        if hasattr(network, "iloc"):
+            network = matched(network, best, argument, other="the estimate", rows=True)
+            if set(network.index) == set(network.columns):
+                network = network[network.index]
         return (csr_array(network) if issparse(network) else np.asarray(network)), None
     items, plain = item_names(best), list(range(len(nodes)))
     if items is None and nodes != plain and set(nodes) == set(plain):
@@ -200,13 +272,6 @@ def _layout(links: IntArray, labels: IntArray, seed: int) -> FloatArray:
     return np.array([places[i] for i in range(n)])
 
 
-def _unit_square(place: FloatArray, *, stretch: bool = True) -> FloatArray:
-    """Places moved and scaled into the unit square, each direction by itself if `stretch`."""
-    low, high = place.min(axis=0), place.max(axis=0)
-    side = high - low if stretch else np.full(2, (high - low).max())
-    return np.clip(0.5 + (place - (low + high) / 2) / np.maximum(side, 1e-12), 0.0, 1.0)
-
-
 def _links(matrix: Any) -> IntArray:
     """The links as they are given, row and column, without those of a node to itself."""
     from scipy.sparse import coo_array
@@ -245,37 +310,3 @@ def _read_places(pos: Any, nodes: list[Any]) -> FloatArray:
             f"got shape {place.shape}."
         )
     return place
-
-
-def _draw_links(
-    ax: Any, place: FloatArray, links: IntArray, group: IntArray, colors: FloatArray, radius: float
-) -> None:
-    """Links within a cluster in its color, others in gray; fainter where there are many, with arrowheads where few."""
-    from matplotlib.collections import LineCollection
-
-    # Each pair of nodes once, the smaller first; those within a cluster lie above the others.
-    pairs = np.unique(np.sort(links, axis=1), axis=0)
-    inside = np.diff(group[pairs], axis=1)[:, 0] == 0
-    # Full strength up to 3000 links, then weaker by the root of their number.
-    faint = float(np.clip((3000 / max(len(pairs), 1)) ** 0.5, 0.25, 1.0))
-    gray: dict[str, Any] = {"colors": "#808080", "linewidths": 0.35, "alpha": 0.3 * faint}
-    ax.add_collection(LineCollection(place[pairs[~inside]], **gray))
-    own: dict[str, Any] = {
-        "colors": colors[group[pairs[inside, 0]]],
-        "linewidths": 0.5,
-        "alpha": 0.55 * faint,
-    }
-    ax.add_collection(LineCollection(place[pairs[inside]], **own))
-    # Each undirected link is there in both directions.
-    if len(links) == 2 * len(pairs) or len(group) > _WRITTEN:
-        return
-    tail, head = links.T
-    # Unit vectors from tail to head; nodes at one place have no direction and get 0.
-    along = place[head] - place[tail]
-    along = along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
-    shades = np.where((group[tail] == group[head])[:, None], colors[group[head]], 0.5)
-    # Arrows that are all head: the tip is on the rim of the node, and they are 0.75 radius long.
-    tip, back = place[head] - radius * along, 0.75 * radius * along
-    ax.quiver(*tip.T, *back.T, color=shades, pivot="tip", angles="xy", units="xy", scale_units="xy",
-              scale=1, width=0.2 * radius, headlength=3.75, headaxislength=3.75, minlength=0, alpha=0.8,
-              zorder=2)  # fmt: skip

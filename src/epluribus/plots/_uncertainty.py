@@ -1,4 +1,4 @@
-"""How sure the estimate is: item by item, and by the bounds of its credible ball."""
+"""How sure the estimate is: pair by pair, item by item, and by the bounds of its credible ball."""
 
 from __future__ import annotations
 
@@ -8,16 +8,97 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epluribus._text import count
-from epluribus._typing import DrawsLike, IntArray, LabelsLike
-from epluribus.draws import as_draws
+from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus.draws import Draws, as_draws
+from epluribus.draws.expected import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
-from epluribus.plots._names import legend_beside, name_clusters
 from epluribus.uncertainty import CredibleBall, align, items
+from epluribus.uncertainty import psm as psm_of
+from epluribus.uncertainty._matrix import order_by_similarity
 
-_PAIRS = 1000
-"""The most items drawn where pairs of items are shown."""
+_PAIRS, _SHOWN = 1000, 2000
+"""The most items drawn in each of four panels of pairs, and in one: a picture has fewer dots than this across."""
+
+
+def similarity(
+    best: Estimate | LabelsLike | None = None,
+    draws: DrawsLike | None = None,
+    *,
+    psm: Any = None,
+    font_size: float = 8,
+    ax: Any = None,
+) -> Any:
+    """Heatmap of the posterior similarity matrix in order of the clusters, with lines between them.
+
+    Similar clusters, and similar items within them, are side by side (average linkage).
+
+    Parameters
+    ----------
+    best : Estimate or array_like of shape (n_items,)
+        The partition.
+    draws : Draws or array_like of shape (n_draws, n_items)
+        The posterior sample.
+    psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
+        The matrix itself, in place of draws.
+    font_size : float, default 8
+        Font size of the names of the clusters.
+    ax : matplotlib Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    Of more than 2000 items, 2000 are shown: the same share of each cluster, at least one item.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import epluribus as epl
+    >>> draws = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]]
+    >>> ax = epl.plots.similarity([0, 0, 1, 1], draws)
+    >>> ax.images[0].get_array().data[0].tolist()
+    [1.0, 1.0, 0.25, 0.0]
+    """
+    if best is None or (draws is None) == (psm is None):
+        raise TypeError("Give similarity(best, draws), or similarity(best=best, psm=matrix).")
+    sample = as_draws(draws) if draws is not None else SimilarityMatrix.of(psm)
+    labels, names = shared.read_partition(best, sample)
+    n = sample.n_items
+    keep = shared.some_of_each(labels, _SHOWN) if n > _SHOWN else np.arange(n)
+    labels, matrix = labels[keep], similarities(sample, keep)
+    clusters, order = order_by_similarity(matrix, labels)
+    ax = shared.get_axes(ax, (6.2, 5.2), layout="compressed")
+    size = labels.size
+    # Few cells are drawn with sharp edges; where cells are smaller than dots, they are averaged.
+    image = ax.imshow(
+        matrix[np.ix_(order, order)], cmap="Blues", vmin=0, vmax=1,
+        interpolation="nearest" if size <= 300 else "antialiased", extent=(0, size, size, 0),
+    )  # fmt: skip
+    edges = shared.cluster_edges(np.bincount(labels)[clusters])
+    shared.draw_cuts(ax, edges, edges)
+    colors = shared.cluster_colors(len(names))
+    shared.name_clusters(
+        ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters], font_size
+    )
+    ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
+    ax.set_xlabel(f"{n:,} items" if size == n else f"{size:,} of {n:,} items")
+    label = f"{shared.share_of(sample)} with both in one cluster"
+    # As shapes its steps would have seams.
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.8).solids.set_rasterized(True)
+    return ax
+
+
+def similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray:
+    """(n, n) similarities of the items `keep`, or of all."""
+    if isinstance(sample, SimilarityMatrix):
+        return sample.dense(keep)
+    return psm_of(sample if len(keep) == sample.n_items else sample.select_items(keep))
 
 
 def certainty(
@@ -79,7 +160,7 @@ def certainty(
         ax.set_title("dots: with its second choice", loc="right", fontsize=9)
     ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")
     # The title of the axis goes below the names, however far down they reach.
-    depth = name_clusters(ax, names, edges, colors, font_size, below=True)
+    depth = shared.name_clusters(ax, names, edges, colors, font_size, below=True)
     ax.set_xlabel("items by cluster", labelpad=depth)
     return ax
 
@@ -149,7 +230,7 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             edges = bin_edges(data[:, 0], ball.labels)
             stack_bars(ax, data[:, 0], labels, {g: colors[g] for g in clusters}, bins=edges)
         else:
-            draw_points(ax, data, labels, {g: str(g) for g in clusters}, colors, font_size=8)
+            draw_points(ax, data, labels, {g: str(g) for g in clusters}, colors)
         ax.set_title(f"{name}\n{count(int(own.max()) + 1, 'cluster')}{apart}", fontsize=10)
         ax.spines[["top", "right"]].set_visible(data is None)
         shared.label_axes(ax, names[:1])
@@ -159,11 +240,12 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
             ax.tick_params(labelleft=False)
     shared.label_axes(axes[0], names)
     if columns == 1:
+        axes[0].set_ylabel("items")
+    if columns:
         from matplotlib.patches import Patch
 
-        axes[0].set_ylabel("items")
         patches = [Patch(color=color) for color in colors]
-        legend_beside(axes[-1], patches, [str(g) for g in range(len(colors))])
+        shared.legend_beside(axes[-1], patches, [str(g) for g in range(len(colors))])
     return axes
 
 

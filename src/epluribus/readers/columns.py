@@ -1,4 +1,4 @@
-"""Which columns of a table hold the labels.
+"""What readers return, which variable holds the labels, and which columns of a table do.
 
 Tables come from csv, parquet, pandas and R, all as a data frame. Three kinds of columns are recognized by their
 names:
@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import quoted
-from epluribus.readers import Source, all_integers, item_names, pick_labels
 
 CHAIN = (".chain", "chain__", "chain")
 """Names of the column that holds the chain, tried in this order."""
@@ -36,6 +36,118 @@ _NUMBER = ("k", "n_clusters", "nclusters", "num_clusters", "kplus", "k_plus")
 """Names, in small letters, of columns that hold the number of clusters of each draw."""
 _ENTRY = re.compile(r"(.+?)(?:\.(\d+)|\[(\d+)\])")
 """An entry of a variable, with one index. In z.1.2 the variable is z.1, which is itself an entry."""
+
+
+class Source(NamedTuple):
+    """Labels as a reader found them, unchecked, and what came with them."""
+
+    labels: Any
+    """Of shape (n_draws, n_items) or (n_chains, n_draws, n_items) and of any type, perhaps not in memory."""
+    items: Sequence[Any] | None = None
+    """Names of the items; None if there are none, or if they only count from 0."""
+    chains: AnyArray | None = None
+    """Chain of each draw, under any name; only for labels of two dimensions."""
+    variable: str | None = None
+    """What the labels are called where they come from."""
+    dimension: str | None = None
+    """What the dimension of the items is called there, if it has a name."""
+    weights: AnyArray | None = None
+    """Weight of each draw, where a file has them."""
+    kind: str | None = None
+    """What the draws are, see `Draws`, where a file says so."""
+    origin: str = ""
+    """A sentence on how they were made, where a file says so."""
+
+
+def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:
+    """Names as text; integers that are stored as floats lose their decimal point.
+
+    >>> to_texts([1.0, 2.5, "ann"])
+    ['1', '2.5', 'ann']
+    """
+    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def item_names(values: Sequence[Any] | AnyArray) -> list[str] | None:
+    """Names of the items as text; None if they only count from 0, which says nothing.
+
+    >>> item_names([0, 1, 2]), item_names([1, 2, 3])
+    (None, ['1', '2', '3'])
+    """
+    texts = to_texts(values)
+    return None if texts == [str(i) for i in range(len(texts))] else texts
+
+
+def all_integers(values: AnyArray) -> bool:
+    """Whether all values are integers, whatever type they are stored in; a missing value is none."""
+    if np.ma.is_masked(values) or values.dtype.kind in "iu":
+        return not np.ma.is_masked(values)
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError):  # words
+        return False
+    return bool(np.all(numbers == np.rint(numbers)))
+
+
+def pick_labels(
+    names: Sequence[str] | Mapping[str, str], values: Callable[[str], Any], var: str | None, where: str, *,
+    possible: Sequence[str] | None = None,
+) -> str:  # fmt: skip
+    """Name of the variable that holds the labels: the one asked for, ``labels``, or the only one of integers.
+
+    Parameters
+    ----------
+    names : sequence or mapping of str
+        Names of all variables: arrays of a file, elements of a list, columns of a table; or a mapping from
+        them to how each is listed in messages, by default in quotes.
+    values : callable
+        Returns the values of the variable of a given name. It is called only if several variables have the
+        right shape, because the values may have to be read from disk.
+    var : str or None
+        The variable the user asks for.
+    where : str
+        What the variables belong to, for messages.
+    possible : sequence of str, optional
+        Names of the variables that have the shape of labels; all of them by default.
+
+    Examples
+    --------
+    >>> variables = {"mu": [[0.3, 1.2]], "z": [[0.0, 1.0]]}
+    >>> pick_labels(list(variables), variables.__getitem__, None, "the file")
+    'z'
+    """
+    if var is not None and var in names:
+        return var
+    if var is not None:
+        nothing = f"None for {where}, in which every column is an item"
+        allowed = f"one of {quoted(names)} in {where}" if names else nothing
+        raise ValueError(f"'var' must be {allowed}; got '{var}'.")
+    found = list(names if possible is None else possible)
+    if "labels" in found:  # `epluribus sample` writes it beside other arrays
+        return "labels"
+    # Parameters, such as the mean of each item, may have the same shape, but are not integers.
+    if len(found) > 1:
+        found = [name for name in found if all_integers(np.asanyarray(values(name)))]
+    if len(found) != 1:
+        listed = ", ".join(names.values() if isinstance(names, Mapping) else map(repr, names))
+        raise ValueError(
+            f"'var' must name the variable that holds the labels, integers by draw and item: {where} has "
+            f"{listed or 'no variables'}, of which {quoted(found) or 'none'} could be it. Draws(data, var='z') "
+            "names it, or --var z on the command line."
+        )
+    return found[0]
+
+
+def from_arrays(arrays: Mapping[str, Any], var: str | None, where: str) -> Source:
+    """One of several arrays by name, as NumPyro and others return them: labels have at least draws and items."""
+    tables = [name for name in arrays if np.ndim(arrays[name]) >= 2]
+    # To see whether floats are integers they must be read: only if nothing is stored as integers.
+    stored = [name for name in tables if getattr(arrays[name], "dtype", np.dtype("O")).kind in "iu"]
+    name = pick_labels(list(arrays), arrays.__getitem__, var, where, possible=stored or tables)
+    return Source(arrays[name], variable=name)
+
+
+# --- data frames ---
 
 
 def is_frame(data: Any) -> bool:
@@ -70,28 +182,7 @@ def to_array(frame: Any) -> AnyArray:
     return np.ma.masked_array(values, missing) if missing.any() else values
 
 
-class _Columns(NamedTuple):
-    """A frame whose columns are known by their numbers, since names may be there twice."""
-
-    frame: Any
-    texts: list[str]
-    """Names of the columns."""
-    where: str
-    """What the table is, for messages."""
-
-    def take(self, columns: list[int]) -> AnyArray:
-        return to_array(self.frame.iloc[:, columns])
-
-    def column(self, i: int) -> AnyArray:
-        return self.take([i])[:, 0]
-
-    def warn(self, i: int, what: str) -> None:
-        warnings.warn(f"The column '{self.texts[i]}' of {self.where} {what}", stacklevel=3)
-
-
-def from_frame(
-    frame: Any, *, var: str | None = None, chain: str | None = None, where: str = "the frame"
-) -> Source:
+def from_frame(frame: Any, *, var: str | None = None, where: str = "the frame") -> Source:
     """Labels, item names and chains of a data frame, wide or long.
 
     Parameters
@@ -100,8 +191,6 @@ def from_frame(
         Of pandas, polars, dask or pyarrow; one draw per row, or long.
     var : str, optional
         The variable whose entries are the labels: the columns ``var[1]``, ``var.1`` or ``var1``.
-    chain : str, optional
-        The column, or in pandas the level of the index, that holds the chain, if it has no usual name.
     where : str
         What the table is, for messages.
 
@@ -122,63 +211,59 @@ def from_frame(
     levels = frame.index.names
     if len(levels) > 1 and "draw" in levels:
         frame = frame.reset_index()
-    elif (chain or "chain") in levels:
-        frame = frame.reset_index(level=chain or "chain", allow_duplicates=True)
-    table = _Columns(frame, [str(name).strip() for name in frame.columns], where)
-    if chain is not None and chain not in table.texts:
-        what = f"a column of {where}, {quoted(table.texts)}; got '{chain}'"
-        raise ValueError(f"'chain' must be {what}.")
-    name = chain or next((name for name in CHAIN if name in table.texts), None)
-    return _pick_columns(table, var, None if name is None else table.texts.index(name))
-
-
-def _pick_columns(table: _Columns, var: str | None, at_chain: int | None) -> Source:
-    """Find the labels among the columns, of which one may hold the chain."""
-    texts, where = table.texts, table.where
+    elif "chain" in levels:
+        frame = frame.reset_index(level="chain", allow_duplicates=True)
+    texts = [str(name).strip() for name in frame.columns]
     # Silently leaving the weights of R's posterior out would give a wrong answer that looks right.
     if ".log_weight" in texts:
         way_out = "Read the other columns, and give its exponentials as 'weights'."
         raise ValueError(f"The column '.log_weight' of {where} holds weights. {way_out}")
+    # Columns are known by their numbers, since names may be there twice.
+    return _pick_columns(
+        frame.set_axis(range(len(texts)), axis=1), texts, var,
+        next((texts.index(name) for name in CHAIN if name in texts), None), where,
+    )  # fmt: skip
+
+
+def _pick_columns(
+    frame: Any, texts: list[str], var: str | None, at_chain: int | None, where: str
+) -> Source:
+    """Find the labels among the columns, of which one may hold the chain."""
     # What remains after the columns about the draws are labels, and perhaps other variables.
-    chains = None if at_chain is None else table.column(at_chain)
+    chains = None if at_chain is None else to_array(frame[[at_chain]])[:, 0]
     rest = [i for i, text in enumerate(texts) if i != at_chain and not is_about_draws(text)]
     if not rest:
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
     variables = _variables(texts, rest)
     # A long table needs a column for the item and one for the label, and has no entries of variables.
-    long = None if variables or len(rest) < 2 else _from_long(table, rest, chains, var)
+    long = (
+        None if variables or len(rest) < 2 else _from_long(frame, texts, rest, chains, var, where)
+    )
     if long is not None:
         return long
     # An item may be called anna.1, but only samplers write brackets, or columns about the draws.
     from_sampler = len(rest) < len(texts) or any(text.endswith("]") for text in texts)
-    # Row numbers, as spreadsheets and data frames save them, would pass as the labels of one more item, and
-    # so would the number of clusters.
-    if var is None and len(rest) > 1 and _counts_draws(table.column(rest[0]), chains):
-        table.warn(rest[0], "counts the draws: it is left out.")
-        rest = rest[1:]
+    if var is None and len(rest) > 1:
+        rest = _without_counts(frame, texts, rest, chains, where, variables=bool(variables))
     if var is not None and var not in variables:
         # R's data.frame names the columns of a matrix X1, X2, ...
         numbered = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
         variables = variables | ({var: numbered} if numbered else {})
     elif from_sampler:
-        _refuse_damage(table, rest, variables, var)
+        _refuse_damage(frame, texts, rest, variables, var, where)
     # Outside a sampler's output a few columns may look like entries by chance (anna.1 beside ben): then
     # only a table in which all columns are entries is read as variables.
     elif sum(map(len, variables.values())) < len(rest) and var is None:
         variables = {}
     if variables or var is not None:
-        name = pick_labels(list(variables), lambda v: table.take(variables[v]), var, where)
+        name = pick_labels(list(variables), lambda v: to_array(frame[variables[v]]), var, where)
         rest = variables[name]
-    else:
-        rest = _without_number_of_clusters(table, rest)
-        if from_sampler:
-            _refuse_matrices(table, rest)
     # The indices if all are entries of one variable, as they are in its columns, else the names.
     entries = [_ENTRY.fullmatch(texts[i]) for i in rest]
     one = all(entries) and len({entry[1] for entry in entries if entry}) == 1
     places = zip(rest, entries, strict=True)
     names = [e[2] or e[3] if e and one else texts[i] or str(i) for i, e in places]
-    return Source(table.take(rest), item_names(names), chains, var)
+    return Source(to_array(frame[rest]), item_names(names), chains, var)
 
 
 def is_about_draws(text: str) -> bool:
@@ -206,65 +291,72 @@ def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
     }
 
 
-def _counts_draws(values: AnyArray, chains: AnyArray | None) -> bool:
-    """Whether a column numbers the draws, either all of them or those of each chain."""
-    # Fewer than ten labels may count by chance.
-    if len(values) < 10 or not all_integers(values):
-        return False
-    counts = np.diff(values.astype(np.float64)) == 1
+def _without_counts(
+    frame: Any, texts: list[str], rest: list[int], chains: AnyArray | None, where: str, *, variables: bool
+) -> list[int]:  # fmt: skip
+    """The columns without those that would pass as the labels of one more item, with a warning.
+
+    These are a first column that numbers ten draws or more, as spreadsheets and data frames save it, and the number
+    of clusters of each draw at either end.
+    """
+
+    def column(i: int) -> AnyArray:
+        values = to_array(frame[[i]])[:, 0]
+        return values.astype(np.float64) if all_integers(values) else np.zeros(0)
+
+    counts = np.diff(column(rest[0])) == 1
     # The numbers may go on from one chain to the next, or begin again at any number.
-    return bool((counts if chains is None else counts | (chains[1:] != chains[:-1])).all())
-
-
-def _without_number_of_clusters(table: _Columns, rest: list[int]) -> list[int]:
-    """The columns without one at either end that has the number of clusters of each draw, with a warning."""
-    for at in rest[:1] + rest[-1:]:
-        others, values = [i for i in rest if i != at], table.column(at)
-        named = table.texts[at].lower() in _NUMBER
-        if named and others and len(values) > 1 and all_integers(values):
-            counts = [len(set(row)) for row in table.take(others).tolist()]
-            if counts == values.astype(np.float64).tolist():
-                table.warn(at, "has the number of clusters: it is left out.")
-                return others
-            # An item may have this name.
-            table.warn(at, "is read as an item. If it is the number of clusters, leave it out.")
-            return rest
+    if (
+        len(counts) >= 9
+        and (counts if chains is None else counts | (chains[1:] != chains[:-1])).all()
+    ):
+        _warn(f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out.")
+        rest = rest[1:]
+    for at in (at for at in (rest[0], rest[-1]) if texts[at].lower() in _NUMBER and not variables):
+        others = [i for i in rest if i != at]
+        clusters = [len(set(row)) for row in to_array(frame[others]).tolist()]
+        if len(clusters) > 1 and clusters == column(at).tolist():
+            _warn(
+                f"The column '{texts[at]}' of {where} has the number of clusters: it is left out."
+            )
+            return others
     return rest
 
 
-def _refuse_matrices(table: _Columns, rest: list[int]) -> None:
-    """Refuse a sampler's probabilities of clusters, by item and cluster, with the way to read them."""
-    matches = [_ENTRY.fullmatch(table.texts[i]) for i in rest]
-    matrices = [match[0] for match in matches if match and _ENTRY.fullmatch(match[1])]
-    if matrices and not all_integers(table.take(rest)):
-        raise ValueError(
-            f"The columns of {table.where} are entries with two indices, such as '{matrices[0]}', and are not "
-            "integers: no labels. If they are probabilities of clusters, or their logarithms, give the file to "
-            "soft_draws, or an array of draws, items and clusters. Mind the order: CmdStan counts the first index "
-            "fastest, columns.reshape(n_draws, n_clusters, n_items).transpose(0, 2, 1) for p[item, cluster]."
-        )
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
 
 
 def _refuse_damage(
-    table: _Columns, rest: list[int], variables: dict[str, list[int]], var: str | None
-) -> None:
-    """Refuse columns of integers in which an entry is lacking, or has a damaged name: an item would be lost."""
+    frame: Any, texts: list[str], rest: list[int], variables: dict[str, list[int]], var: str | None, where: str
+) -> None:  # fmt: skip
+    """Refuse a sampler's columns that cannot be read as labels: an item would be lost.
+
+    That is, columns of integers in which an entry is lacking or has a damaged name, and probabilities of clusters.
+    """
     used = {i for columns in variables.values() for i in columns}
     for i in (i for i in rest if i not in used):
-        text, match = table.texts[i], _ENTRY.fullmatch(table.texts[i])
+        text, match = texts[i], _ENTRY.fullmatch(texts[i])
         odd = not text or any(re.fullmatch(re.escape(v) + r"\W*\d+\W*", text) for v in variables)
-        if match and not _ENTRY.fullmatch(match[1]):
+        matrix = bool(match and _ENTRY.fullmatch(match[1]))
+        if match and not matrix:
             odd = var in (None, match[1])
-        if odd and all_integers(table.column(i)):
+        if odd and all_integers(to_array(frame[[i]])):
             raise ValueError(
-                f"The header of {table.where} must have all entries of a variable, from 0 or 1 on; '{text}' stands "
+                f"The header of {where} must have all entries of a variable, from 0 or 1 on; '{text}' stands "
                 "alone. Is the header damaged? Mend it, or leave that column out."
+            )
+        if matrix and not variables and not all_integers(to_array(frame[rest])):
+            raise ValueError(
+                f"The columns of {where} are entries with two indices, such as '{text}', and are not integers: no "
+                "labels. If they are probabilities of clusters, or their logarithms, give the file to soft_draws, or "
+                "to 'epluribus soft'."
             )
 
 
 def _from_long(
-    table: _Columns, rest: list[int], chains: AnyArray | None, var: str | None
-) -> Source | None:
+    frame: Any, texts: list[str], rest: list[int], chains: AnyArray | None, var: str | None, where: str
+) -> Source | None:  # fmt: skip
     """Labels with one draw per row, from a long table; None if it is not long.
 
     Rows share a draw if they agree in their chain and in all columns that number draws. Of the columns `rest`,
@@ -273,33 +365,42 @@ def _from_long(
     """
     import pandas as pd
 
-    def codes(values: Any, *, sort: bool = False) -> tuple[IntArray, Any]:
-        found: tuple[IntArray, Any] = pd.factorize(values, sort=sort, use_na_sentinel=False)
-        return found
-
-    n, frame, texts = len(table.frame), table.frame, table.texts
-    draw = np.zeros(n, np.int64) if chains is None else codes(np.asarray(chains))[0]
-    for i in (i for i, text in enumerate(texts) if text.lower() in _COUNTERS):
-        draw = codes(draw * n + codes(frame.iloc[:, i])[0])[0]  # both below n: pairs stay different
-    n_draws = int(draw.max(initial=-1)) + 1
-    # An item occurs once in each draw, while labels repeat; the first such column is taken.
-    columns = {texts[i]: i for i in rest}
-    names = [
-        name
-        for name, i in columns.items()
-        if name != var and len(np.unique(draw * n + codes(frame.iloc[:, i])[0])) == n
-    ]
-    counters = any(text.lower() in _COUNTERS for text in texts)
-    if n_draws == n or not counters or not names:
+    counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
+    if not counters:
         return None
-    index = frame.iloc[:, columns.pop(names[0])]
-    where = f"{table.where} (a long table, with its items in the column '{names[0]}')"
-    label = pick_labels(list(columns), lambda name: table.column(columns[name]), var, where)
+    keys = pd.DataFrame({i: frame[i] for i in counters})
+    keys["chain"] = 0 if chains is None else np.asarray(chains)
+    draw = keys.groupby(list(keys), sort=False, dropna=False).ngroup().to_numpy()
+    if draw.max(initial=-1) + 1 == len(draw):
+        return None
+    # An item occurs once in each draw, while labels repeat; the first such column is taken.
+    names = [
+        i
+        for i in rest
+        if texts[i] != var
+        and not pd.DataFrame({0: draw, 1: frame[i].to_numpy()}).duplicated().any()
+    ]
+    if not names:
+        return None
+    index, columns = frame[names[0]], {texts[i]: i for i in rest if i != names[0]}
+    where = f"{where} (a long table, with its items in the column '{texts[names[0]]}')"
+    label = pick_labels(list(columns), lambda n: to_array(frame[[columns[n]]]), var, where)
     # Items in the order of their numbers where they have numbers, else in order of appearance.
-    item, items = codes(index, sort=getattr(index.dtype, "kind", "O") in "iuf")
-    values = table.column(columns[label])
-    labels = np.ma.masked_array(np.zeros((n_draws, len(items)), values.dtype), mask=True)
+    sort = getattr(index.dtype, "kind", "O") in "iuf"
+    item, items = pd.factorize(index, sort=sort, use_na_sentinel=False)
+    values = to_array(frame[[columns[label]]])[:, 0]
+    labels = np.ma.masked_array(np.zeros((draw.max() + 1, len(items)), values.dtype), mask=True)
     labels[draw, item] = values
     own = None if chains is None else chains[np.unique(draw, return_index=True)[1]]
     whole = labels if np.ma.is_masked(labels) else labels.data
     return Source(whole, item_names(np.asarray(items)), own, label)
+
+
+def number_on(chains: Sequence[IntArray]) -> IntArray:
+    """Chains of several files, one after the other: those of each go on from the last one before.
+
+    >>> number_on([np.array([0, 1]), np.array([0, 0])]).tolist()
+    [0, 1, 2, 2]
+    """
+    begins = np.cumsum([0, *(1 + int(part.max(initial=-1)) for part in chains)])
+    return np.concatenate([part + begin for part, begin in zip(chains, begins, strict=False)])

@@ -1,7 +1,10 @@
-"""Draws, or one partition, from files: the ending of the name says which format it is.
+"""Draws, one partition, or a similarity matrix from files, and draws from labeled arrays.
 
-Text is read by `text`, netCDF and zarr by `arrays`; files of NumPy and R and parquet are read here. R may have
-saved a matrix, a data frame, an object of its packages posterior, rstan or coda, or a list of these.
+The ending of a file says which format it is. Text is read by `text`; pandas reads parquet, rdata what R has saved (a
+matrix, a data frame, an object of its packages posterior, rstan or coda, or a list of these), xarray netCDF and zarr.
+Objects of xarray and ArviZ (both generations) are recognized by their attributes, so that xarray is imported only to
+read a file. Dimensions are found by their names, ``chain`` and ``draw``, in any order; the one that remains is the
+items.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +21,22 @@ import numpy as np
 from epluribus._files import STREAM, open_arrays, reading
 from epluribus._text import few_of
 from epluribus._typing import AnyArray
-from epluribus._validate import need
-from epluribus.readers import Source, from_arrays, to_texts
-from epluribus.readers.arrays import ZARR_FILES, read_arviz_file, read_zarr
-from epluribus.readers.columns import from_frame, to_array
+from epluribus._validate import need, quoted
+from epluribus.readers.columns import (
+    Source,
+    from_arrays,
+    from_frame,
+    item_names,
+    pick_labels,
+    to_array,
+    to_texts,
+)
 from epluribus.readers.text import read_table, read_text
 
+GROUP = "posterior"
+"""The group of an ArviZ object that holds the posterior sample."""
+_ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
+"""Files that a folder in zarr has one of: groups and arrays of version 3, groups and arrays of version 2."""
 _TEXT = (".csv", ".txt", ".tsv", ".dat", "")
 """Endings of text files; the last is a name without an ending, as ``-`` is."""
 _READABLE = "csv, as Stan writes it, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda"
@@ -46,20 +60,20 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     """
     check_exists(path)
     kind = _ending(path)
-    if path.is_dir() and kind != ".zarr":
-        raise IsADirectoryError(f"'{path}' is a folder; a file is needed, or a folder in zarr.")
     if kind not in _READERS:
         what = f"must be one of {_READABLE}; its name ends in '{kind}'"
-        raise ValueError(f"The file '{path}' {what}.")
+        raise ValueError(f"The file '{path}' {what}. Write it as csv.")
     return _READERS[kind](path, var)
 
 
 def check_exists(path: Path) -> None:
-    """Refuse a path that leads nowhere; ``-`` is standard input."""
+    """Refuse a path that leads nowhere, or to a folder that is not zarr; ``-`` is standard input."""
     # A Path turns https://host into https:/host: one slash is what is left to look for.
     if str(path) != STREAM and not path.exists():
         address = " An address is not read: fetch the file first." if ":/" in str(path) else ""
         raise FileNotFoundError(f"There is no file '{path}'.{address}")
+    if path.is_dir() and _ending(path) != ".zarr":
+        raise IsADirectoryError(f"'{path}' is a folder; a file is needed, or a folder in zarr.")
 
 
 def is_text(path: Path) -> bool:
@@ -74,7 +88,7 @@ def _ending(path: Path) -> str:
     '.csv'
     """
     # A folder in zarr may have any name: the files of its two versions give it away.
-    if path.is_dir() and any((path / name).exists() for name in ZARR_FILES):
+    if path.is_dir() and any((path / name).exists() for name in _ZARR_FILES):
         return ".zarr"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
@@ -103,9 +117,18 @@ def load_numpy(path: Path) -> Any:
 def _read_npz(path: Path, var: str | None) -> Source:
     with open_arrays(path, "NumPy data") as archive:
         found = from_arrays(archive, var, f"the file '{path}'")
-        items = archive["items"].ravel().tolist() if "items" in archive.files else None
-    variable = None if found.variable == "labels" else found.variable
-    return found._replace(items=items, variable=variable)
+        # What `Draws.save` and `epluribus sample` write beside the labels.
+        items, chains, weights = (
+            archive[name].ravel() if name in archive.files else None
+            for name in ("items", "chains", "weights")
+        )
+        kind = str(archive["kind"]) if "kind" in archive.files else None
+        origin = str(archive["origin"]) if "origin" in archive.files else ""
+        variable = None if found.variable == "labels" else found.variable
+    names = None if items is None else items.tolist()
+    return found._replace(
+        items=names, variable=variable, chains=chains, weights=weights, kind=kind, origin=origin
+    )
 
 
 def _read_parquet(path: Path, var: str | None) -> Source:
@@ -117,53 +140,127 @@ def _read_parquet(path: Path, var: str | None) -> Source:
     return from_frame(frame, var=var, where=f"the file '{path}'")
 
 
+# --- labeled arrays, netCDF and zarr ---
+
+
+def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
+    """Labels in a netCDF file, or in zarr if `engine` says so. Numbers are not read yet, only opened."""
+    return from_labeled(open_labeled(path, engine), var, f"the file '{path}'")
+
+
+def open_labeled(path: Path, engine: str | None = None) -> Any:
+    """The Dataset in a file: the group ``posterior``, as ArviZ writes it, or all of it if there is none."""
+    kind = engine or "netCDF"
+    xarray = need("xarray", "arviz", f"Reading {kind}")
+    # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
+    packages = (engine,) if engine else () if find_spec("netCDF4") else ("h5netcdf", "h5py")
+    for package in packages:
+        need(package, "arviz", f"Reading {kind}")
+    # That a group or the whole format is missing is a different exception in each engine, so that the second
+    # attempt decides: a file without groups opens, and a file of another format fails again.
+    with reading(path, kind), warnings.catch_warnings():
+        # xarray tells its developers that it tried several engines, or that opening a store took longer.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            return xarray.open_dataset(path.absolute(), group=GROUP, engine=engine)
+        except Exception:  # noqa: BLE001 - each engine has its own
+            return xarray.open_dataset(path.absolute(), engine=engine)
+
+
+def is_labeled(data: Any) -> bool:
+    """Whether `data` is an object of xarray or ArviZ."""
+    # An array of h5py has `dims` too, but no `coords`.
+    is_xarray = hasattr(data, "dims") and hasattr(data, "coords")
+    return is_xarray or hasattr(data, "posterior") or hasattr(data, "groups")
+
+
+def from_labeled(data: Any, var: str | None = None, where: str = "the data") -> Source:
+    """Labels with dimensions (chain, draw, item) or (draw, item), and the item names, if any.
+
+    Parameters
+    ----------
+    data : DataArray, Dataset, InferenceData or DataTree
+        The last two with the group ``posterior``. Where there is no dimension ``draw``, a dimension ``sample``, as
+        made by ArviZ's `extract`, is taken for the draws.
+    var : str, optional
+        The variable that holds the labels; by default the only one of integers by draw and item.
+    where : str
+        What the data are, for messages.
+    """
+    data = open_group(data)
+    draw = "sample" if "draw" not in data.dims and "sample" in data.dims else "draw"
+    if hasattr(data, "data_vars"):
+        # Labels have the dimensions chain, draw and one more; matrices and single parameters are left out.
+        dims = {str(name): list(map(str, x.dims)) for name, x in data.data_vars.items()}
+        shaped = [n for n, d in dims.items() if draw in d and len({*d} - {"chain", draw}) == 1]
+        # Stan's integers come as floats, which must be read to be recognized: only if nothing else is stored.
+        stored = [name for name in shaped if data[name].dtype.kind in "iu"]
+        shown = {n: f"{n} ({', '.join(d)})" for n, d in dims.items()}
+        possible = stored or shaped
+        data = data[pick_labels(shown, data.__getitem__, var, where, possible=possible)]
+    name = None if data.name is None else str(data.name)
+    item = data.dims[-1] if data.dims else None
+    # Names such as dim_0 say nothing: the order must then be (draws, items) or (chains, draws, items).
+    if draw in data.dims:
+        rest = [dim for dim in data.dims if dim not in ("chain", draw)]
+        if len(rest) != 1:
+            must = f"one dimension besides chain and {draw}, the items; got dimensions"
+            raise ValueError(f"'{name or 'z'}' must have {must} {data.dims}.")
+        item = rest[0]
+        data = data.transpose(*(dim for dim in ("chain", draw) if dim in data.dims), item)
+    # Where chains and draws are stacked into one dimension, the chain is a coordinate along it.
+    stacked = "chain" not in data.dims and "chain" in data.coords and data["chain"].dims == (draw,)
+    chains = np.asarray(data.coords["chain"]) if stacked else None
+    # xarray calls a dimension that was given no name dim_0, dim_1, ...
+    named = item is not None and not str(item).startswith("dim_")
+    return Source(data, coordinate_names(data, item), chains, name, str(item) if named else None)
+
+
+def coordinate_names(data: Any, item: Any) -> list[str] | None:
+    """Names along the dimension of the items, if it has any."""
+    return item_names(np.asarray(data.coords[item])) if item in data.coords else None
+
+
+def open_group(data: Any) -> Any:
+    """The posterior of an ArviZ object as a Dataset; a Dataset or DataArray is returned unchanged."""
+    # A DataTree (ArviZ 1.x) has `data_vars` too, but is the only one with `children`.
+    is_tree = hasattr(data, "children")
+    if not is_tree and (hasattr(data, "data_vars") or hasattr(data, "dims")):
+        return data
+    groups = [str(name).strip("/") for name in (data.children if is_tree else data.groups())]
+    if GROUP in groups:
+        data = data[GROUP]
+    elif groups:
+        way_out = f"Give the one that holds the labels: Draws(data['{groups[0]}'])."
+        raise ValueError(f"There is no group '{GROUP}' here, only {quoted(groups)}. {way_out}")
+    return data.to_dataset() if hasattr(data, "children") else data
+
+
+def as_dask(labels: Any) -> Any:
+    """Labels that are not in memory as a Dask array; None if workers cannot read them where they are."""
+    need("dask.array", "dask", "A Dask cluster")
+    if is_labeled(labels):
+        labels = (labels if labels.chunks else labels.chunk()).data
+    return labels if hasattr(labels, "dask") else None
+
+
 # --- R ---
 
 
 def _read_r(path: Path, var: str | None) -> Source:
     """Labels in what R's `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
+    return _from_r(_load_r(path), var, f"the file '{path}'")
+
+
+def _load_r(path: Path) -> Any:
+    """What is in a file of R: of several objects in an .rda, all by name."""
     rdata = need("rdata", "files", "Reading R's files")
     with reading(path, "R data"), warnings.catch_warnings():
-        # For a class that rdata does not know (posterior, coda) it warns, and returns the matrix or list
-        # that the class is built on: just what is needed.
+        # For a class that rdata does not know (posterior, coda, salso) it warns, and returns the matrix or list that
+        # the class is built on: just what is needed.
         warnings.filterwarnings("ignore", message="Missing constructor for R class")
-        parsed = rdata.parser.parse_file(str(path), extension=path.suffix.lower())
-        _strings_to_integers(parsed.object, rdata.parser.RObjectType)
-        value = rdata.conversion.convert(parsed)
-    return _from_r(value, var, f"the file '{path}'")
-
-
-def _strings_to_integers(thing: Any, types: Any) -> None:
-    """Turn matrices of strings and of factors into integers, in place: rdata loses the shape of these.
-
-    `thing` is an object of R as rdata parsed it, before conversion; lists are searched for matrices.
-    """
-    kind = thing.info.type
-    if kind in (types.VEC, types.LIST):
-        for part in thing.value:
-            _strings_to_integers(part, types)
-    elif kind in (types.STR, types.INT) and b"dim" in _attribute_names(thing, types):
-        # Only which strings are equal matters: they are numbered in order of appearance, NA is masked.
-        if kind == types.STR:
-            words = [char.value for char in thing.value]
-            codes = {word: code for code, word in enumerate(dict.fromkeys(words))}
-            missing = [word is None for word in words]
-            thing.value = np.ma.masked_array([codes[word] for word in words], missing)
-            thing.info.type = types.INT
-        # A factor is a vector of codes with a class; without the class it is converted as integers.
-        thing.info.object = False
-
-
-def _attribute_names(thing: Any, types: Any) -> list[bytes]:
-    """Names of the attributes of an R object, which R keeps as a linked list."""
-    names: list[bytes] = []
-    node = thing.attributes
-    while node is not None and node.info.type == types.LIST:
-        # A name that occurred earlier in the file is stored as a reference to it.
-        symbol = node.tag.referenced_object or node.tag
-        names.append(symbol.value.value)
-        node = node.value[1]
-    return names
+        load = rdata.read_rds if path.suffix.lower() == ".rds" else rdata.read_rda
+        return load(path)
 
 
 def _from_r(value: Any, var: str | None, where: str) -> Source:
@@ -179,7 +276,7 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
         return _from_r(from_arrays(parts, var, where).labels, None, where)
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
     if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
-        return Source(value)
+        return _counted_from_1(Source(value), len(value[0]))
     if isinstance(value, list):
         chains = [_from_r(part, var, where) for part in value]
         shapes = {np.shape(part.labels) for part in chains}
@@ -206,18 +303,23 @@ def _from_r(value: Any, var: str | None, where: str) -> Source:
     # Not np.asarray, which would drop the mask of what is NA in R.
     array = np.asanyarray(value)
     if array.ndim != 2:
-        what = f"must be a matrix of draws by items, or have named dimensions; got an array of shape {array.shape}"
         raise ValueError(
-            f"The labels in {where} {what}. In R, aperm(z, ...) and dimnames(z) make it one: names(dimnames(z)) "
-            "<- c('iteration', 'chain', 'variable')."
+            f"The labels in {where} must be a matrix of numbers, draws by items, or have named dimensions; got an "
+            f"array of shape {array.shape} (the shape of words and factors is lost). In R, matrix(as.integer(z), "
+            "n_draws) and names(dimnames(z)) <- c('iteration', 'chain', 'variable') make it one."
         )
-    return Source(array)
+    return _counted_from_1(Source(array), array.shape[1])
+
+
+def _counted_from_1(source: Source, n_items: int) -> Source:
+    """Labels from R without names of items, which R counts from 1."""
+    return source._replace(items=[str(i + 1) for i in range(n_items)])
 
 
 _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys(_TEXT, read_text),
     **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
-    ".zarr": read_zarr,
+    ".zarr": lambda path, var: read_arviz_file(path, var, engine="zarr"),
     ".npy": lambda path, _: Source(load_numpy(path)),
     ".npz": _read_npz,
     **dict.fromkeys((".parquet", ".pq"), _read_parquet),
@@ -226,14 +328,14 @@ _READERS: dict[str, Callable[[Path, str | None], Source]] = {
 """The reader for each ending; it takes the path and the variable asked for."""
 
 
-# --- one partition ---
+# --- one partition, or a similarity matrix ---
 
 
 def read_labels(path: Path) -> Any:
     """Read one partition: one label per line, one row, or the columns that `write_labels` writes.
 
     Other tables may have one column of labels, and one before it that names or numbers the items. Text and
-    every format of `read_source` can be read.
+    every format of `read_source` can be read; from R a vector too.
 
     Returns
     -------
@@ -248,12 +350,16 @@ def read_labels(path: Path) -> Any:
         table, texts = to_array(found.frame), found.texts
         names = list(found.frame.columns) if found.named else []
     else:
+        check_exists(path)
+        value = _load_r(path) if path.suffix.lower() == ".rds" else None
+        if value is not None and np.ndim(value) == 1 and not isinstance(value, list):
+            return pd.Series(np.asarray(value).tolist(), _dimension_names(value))
         with warnings.catch_warnings():
             # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
             warnings.filterwarnings("ignore", message=".* counts the draws")
             source = read_source(path)
         table, names = np.asanyarray(source.labels), list(source.items or [])
-    if not names and (table.ndim < 2 or len(table) == 1):
+    if table.ndim < 2 or (len(table) == 1 and "cluster" not in names):
         return pd.Series(table.ravel().tolist())
     labels = pd.Series(table[:, _place_of_labels(path, table, names)].tolist())
     if "item" in names:
@@ -270,13 +376,42 @@ def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
     """The column "cluster", or the only one that does not name or number the items."""
     if "cluster" in names:
         return names.index("cluster")
-    n_columns = table.shape[1]
-    places = [i for i in range(n_columns) if names[i : i + 1] != ["item"]]
+    places = [i for i in range(table.shape[1]) if names[i : i + 1] != ["item"]]
     if len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
         places = places[1:]  # no two values are equal: names or numbers of the items
     if len(places) != 1:
-        # The names of losses, if several partitions were written.
-        found = f"the columns {few_of(names)}" if names else f"{n_columns} columns"
-        what = f"one partition: one column of labels, or one named 'cluster'; got {found}"
-        raise ValueError(f"'{path}' must hold {what}. Keep one of them, or name it 'cluster'.")
+        found = f"the columns {few_of(names)}" if names else f"{table.shape[1]} columns"
+        raise ValueError(
+            f"'{path}' must hold one partition: one column of labels, or one named 'cluster'; got {found}. Keep one of "
+            "them, or name it 'cluster'."
+        )
     return places[0]
+
+
+def read_matrix(path: Path) -> tuple[Any, Any]:
+    """A similarity matrix in text, npy, npz (also one of SciPy's sparse kinds) or rds, and the names of its items."""
+    check_exists(path)
+    kind = _ending(path)
+    if kind in _TEXT:
+        table = read_table(path)
+        return table.numbers(path), list(table.frame.columns) if table.named else None
+    if kind == ".npy":
+        return load_numpy(path), None
+    if kind == ".npz":
+        from scipy.sparse import load_npz
+
+        with reading(path, "a sparse matrix of SciPy"):
+            return load_npz(path), None
+    if kind == ".rds":
+        value = _load_r(path)
+        names = value.columns.tolist() if hasattr(value, "columns") else _dimension_names(value)
+        return np.asarray(value), names
+    raise ValueError(
+        f"The file '{path}' must be text (csv), npy, npz of SciPy, or rds to hold a similarity matrix; its name ends "
+        f"in '{kind}'."
+    )
+
+
+def _dimension_names(value: Any) -> Any:
+    """Names along the last dimension of what R saved, if it has any."""
+    return coordinate_names(value, value.dims[-1]) if hasattr(value, "coords") else None

@@ -8,6 +8,7 @@ to (N, K), they would be scrambled: their names say where each belongs, in whate
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,12 @@ import numpy as np
 from epluribus._files import open_arrays
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import as_array, quoted
-from epluribus.readers import number_on
-from epluribus.readers.arrays import coordinate_names, open_labeled
-from epluribus.readers.columns import CHAIN
-from epluribus.readers.files import check_exists, is_text, load_numpy
+from epluribus.readers import files
+from epluribus.readers.columns import CHAIN, number_on
 from epluribus.readers.text import read_table
 
+CLOSE = 0.0101
+"""How far from 1 probabilities may sum: those printed with two digits do so."""
 _ENTRY = re.compile(r"^(.+?)(?:\.(\d+)\.(\d+)|\[(\d+),\s*(\d+)\])$")
 """An entry of a variable with two indices; p.1.2.3 would be one of p.1, no name of a variable in Stan."""
 
@@ -40,15 +41,16 @@ class Soft(NamedTuple):
 
 
 def read_soft(given: Any, var: str | None = None) -> Soft:
-    r"""The probabilities of clusters in an array, in a file, or in one file per chain.
+    r"""The probabilities of clusters in an array, several arrays by name, a file, or one file per chain.
 
     Parameters
     ----------
-    given : array_like, DataArray, path, or list of paths
+    given : array_like, mapping, DataArray, Dataset, ArviZ object, path, or list of paths
         Files are text with named columns, as Stan writes it; npy, npz; netCDF or zarr of ArviZ. In arrays
         the last dimension is the clusters, and the one before it the items.
     var : str, optional
-        The variable of a file; not needed if only one has two indices.
+        The variable; not needed if only one has an item and a cluster as indices, or only one of these is
+        probabilities or their logarithms.
 
     Examples
     --------
@@ -65,8 +67,12 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
     """
     paths = given if isinstance(given, list | tuple) else [given]
     if not (paths and isinstance(paths[0], str | Path)):
+        if files.is_labeled(given) or isinstance(given, Mapping):
+            return _from_variables(given, var, "'probabilities'")
         if var is not None:
-            raise ValueError("'var' is for files; got an array. Leave it out.")
+            raise ValueError(
+                "'var' is for files and for several arrays; got one array. Leave it out."
+            )
         return _from_array(given, "'probabilities'")
     found = [_read_file(Path(path), var) for path in paths]
     shapes = {part.values.shape[1:] for part in found}
@@ -77,13 +83,35 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
     return found[0]._replace(values=values, chains=number_on([part.chains for part in found]))
 
 
-def _from_array(given: Any, where: str, name: str | None = None) -> Soft:
-    """The probabilities in an array, which may have names of dimensions and items."""
-    items = None
-    # In an xarray DataArray chain and draw may be anywhere: they are moved to the front.
-    if hasattr(given, "coords") and hasattr(given, "transpose"):
-        given = given.transpose(*(dim for dim in ("chain", "draw") if dim in given.dims), ...)
-        items = coordinate_names(given, given.dims[-2]) if len(given.dims) > 2 else None
+def _from_variables(given: Any, var: str | None, where: str) -> Soft:
+    """The probabilities among variables by name, or in a labeled array, which may have names of items."""
+    data = files.open_group(given) if files.is_labeled(given) else given
+    if not isinstance(
+        data, Mapping
+    ):  # a DataArray: chain and draw may be anywhere, they are moved to the front
+        data = data.transpose(*(dim for dim in ("chain", "draw") if dim in data.dims), ...)
+        items = files.coordinate_names(data, data.dims[-2]) if len(data.dims) > 2 else None
+        return _from_array(data, where, None if data.name is None else str(data.name), items)
+    variables = {str(name): data[name] for name in getattr(data, "data_vars", data)}
+    soft = {name: x for name, x in variables.items() if _has_two_indices(x)}
+    name = _pick(soft, var, where)
+    return (_from_variables if files.is_labeled(soft[name]) else _from_array)(
+        soft[name], where, name
+    )
+
+
+def _has_two_indices(x: Any) -> bool:
+    """Whether an array has an item and a cluster for each draw, by the names of its dimensions if it has any."""
+    dims = getattr(x, "dims", None)
+    if dims is None:
+        return np.ndim(x) in (3, 4)
+    return "draw" in dims and len({*dims} - {"chain", "draw"}) == 2
+
+
+def _from_array(
+    given: Any, where: str, name: str | None = None, items: list[str] | None = None
+) -> Soft:
+    """The probabilities in an array."""
     array = as_array(given, "probabilities")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{where} must hold numbers; got values of type {array.dtype}.")
@@ -100,22 +128,17 @@ def _from_array(given: Any, where: str, name: str | None = None) -> Soft:
 
 def _read_file(path: Path, var: str | None) -> Soft:
     """The probabilities in one file, by its kind."""
-    check_exists(path)
+    files.check_exists(path)
     ending, where = path.suffix.lower(), f"The file '{path}'"
     if ending == ".npy":
-        return _from_array(load_numpy(path), where)
+        return _from_array(files.load_numpy(path), where)
     if ending == ".npz":
         with open_arrays(path, "NumPy data") as archive:
-            name = _pick([x for x in archive.files if archive[x].ndim in (3, 4)], var, path)
-            return _from_array(archive[name], where, name)
+            return _from_variables({name: archive[name] for name in archive.files}, var, where)
     if ending in (".nc", ".zarr"):
-        with open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
-            # Besides chain and draw there are two dimensions.
-            dims = {str(x): set(data[x].dims) for x in data.data_vars}
-            soft = [x for x in dims if "draw" in dims[x] and len(dims[x] - {"chain", "draw"}) == 2]
-            name = _pick(soft, var, path)
-            return _from_array(data[name], where, name)
-    if is_text(path):
+        with files.open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
+            return _from_variables(data, var, where)
+    if files.is_text(path):
         return _read_columns(path, var)
     raise ValueError(f"{where} must be csv, npy, npz, nc or zarr to hold probabilities.")
 
@@ -124,37 +147,55 @@ def _read_columns(path: Path, var: str | None) -> Soft:
     """Columns named by variable, item and cluster."""
     import pandas as pd
 
-    table = read_table(path)
+    table, where = read_table(path), f"The file '{path}'"
     cells = table.numbers(path, gaps=True)
     names = [str(name).strip() for name in table.frame.columns]
     # The variable, item and cluster of each column; where they are all there, the table has no gaps.
     found = pd.Series(names).str.extract(_ENTRY)
-    name = _pick(found[0].dropna().unique().tolist(), var, path)
-    own = found[found[0] == name]
-    items, clusters = own[1].fillna(own[3]).astype(int), own[2].fillna(own[4]).astype(int)
-    low = max(items.min(), clusters.min())
-    shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
-    if len(own) != shape[0] * shape[1] or low > 1:
-        what = f"{len(own)} columns, with indices up to {items.max()} and {clusters.max()}"
+    variables = {}
+    for name, own in found.groupby(0, sort=False):
+        items, clusters = own[1].fillna(own[3]).astype(int), own[2].fillna(own[4]).astype(int)
+        shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
+        whole = len(own) == shape[0] * shape[1] and max(items.min(), clusters.min()) <= 1
+        columns = own.index.to_numpy()[np.lexsort((clusters, items))]
+        variables[str(name)] = cells[:, columns.reshape(shape)] if whole else None
+    name = _pick(variables, var, where)
+    values = variables[name]
+    if values is None:
         raise ValueError(
-            f"'{name}' of the file '{path}' must have a column for every item and cluster; it has {what}."
+            f"'{name}' of the file '{path}' must have a column for every item and cluster."
         )
-    columns = own.index.to_numpy()[np.lexsort((clusters, items))].reshape(shape)
     at_chain = next((names.index(word) for word in CHAIN if word in names), None)
     chains = np.zeros(len(cells)) if at_chain is None else cells[:, at_chain]
-    return Soft(cells[:, columns], np.unique(chains, return_inverse=True)[1], None, name)
+    return Soft(values, np.unique(chains, return_inverse=True)[1], None, name)
 
 
-def _pick(possible: list[str], var: str | None, path: Path) -> str:
-    """The variable that was asked for, or the only one."""
+def _pick(possible: Mapping[str, Any], var: str | None, where: str) -> str:
+    """The variable that was asked for, the only one, or the only one of probabilities or their logarithms."""
     if not possible:
         raise ValueError(
-            f"The file '{path}' has no probabilities of clusters, columns such as p.1.1 (item 1, cluster 1) "
-            "or arrays by draw, item and cluster. For labels use 'epluribus summarize', or read_draws."
+            f"{where} has no probabilities of clusters: columns such as p.1.1 (item 1, cluster 1), or an array by "
+            "draw, item and cluster. For labels use 'epluribus summarize', or read_draws."
         )
-    if var not in possible and (var is not None or len(possible) > 1):
+    names = [name for name in possible if var in (None, name)]
+    if names[1:]:
+        names = [name for name in names if is_soft(possible[name])]
+    if len(names) != 1:
         raise ValueError(
-            f"'var' must be a variable of the file '{path}' with an item and a cluster as indices, "
-            f"{quoted(possible)}; got {'none' if var is None else repr(var)}."
+            f"'var' must be one of the variables with an item and a cluster as indices, {quoted(possible)}; got "
+            f"{'none' if var is None else repr(var)}."
         )
-    return var or possible[0]
+    return names[0]
+
+
+def is_soft(values: Any) -> bool:
+    """Whether the last dimension holds probabilities, or their logarithms, of an item's clusters.
+
+    >>> is_soft([[[0.5, 0.501]]]), is_soft(np.log([[[0.5, 0.5]]])), is_soft([[[1.0, -0.5]]])
+    (True, True, False)
+    """
+    if values is None:
+        return False
+    array = np.asarray(values, dtype=np.float64)
+    array = np.exp(array) if (array <= 0).all() else array
+    return bool((array >= 0).all() and (np.abs(array.sum(axis=-1) - 1) <= CLOSE).all())

@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import STREAM, reading, rearm
+from epluribus._files import STREAM, reading
 from epluribus._typing import FloatArray
 from epluribus._validate import shown
-from epluribus.readers import Source, pick_labels
-from epluribus.readers.columns import from_frame, is_about_draws, to_array
+from epluribus.readers.columns import Source, from_frame, is_about_draws, pick_labels, to_array
 
 _DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""
@@ -72,6 +71,7 @@ class TextTable(NamedTuple):
         if cells.dtype.kind == "U":
             words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
             self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
+            cells = np.ma.filled(cells, "nan")
         floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
         if not gaps:
             self.refuse(path, np.isnan(floats), "a number in every cell")
@@ -155,7 +155,7 @@ def read_table(path: Path) -> TextTable:
         )
 
     def texts(column: int) -> list[str]:
-        return [rearm(_split(path, *line, delimiter)[skip + column]) for line in below]
+        return [_split(path, *line, delimiter)[skip + column] for line in below]
 
     skip = int(quoted_names)
     if header is not None:
@@ -171,7 +171,7 @@ def read_table(path: Path) -> TextTable:
         raise ValueError(f"The file '{path}' has names of rows but no other cells.")
     frame = _parse(path, [line for _, line in below], delimiter, range(skip, width))
     if header is not None:
-        frame = frame.set_axis([rearm(cell) for cell in header[skip - width :]], axis=1)
+        frame = frame.set_axis(header[skip - width :], axis=1)
     return TextTable(frame, header is not None, [number for number, _ in below], skip, texts)
 
 
@@ -228,6 +228,8 @@ def read_content(path: Path) -> str:
         # What replaces sys.stdin in a notebook or a test may have no bytes, only text.
         stream = getattr(sys.stdin, "buffer", None)
         data = sys.stdin.read().encode() if stream is None else stream.read()
+    elif not path.exists():
+        raise FileNotFoundError(f"There is no file '{path}'.")
     else:
         data = path.read_bytes()
     with reading(path, "text"):
@@ -333,7 +335,11 @@ def read_groups(path: Path, names: Collection[str]) -> list[list[str]]:
     ...     read_groups(path, {"ann", "bob", "cy"})
     [['ann', 'bob']]
     """
-    rows = [[cell for cell in row if cell] for row in _read_rows(path)]
+    lines = _read_lines(path)
+    first = next(iter(lines.values()), "")
+    delimiter = next((mark for mark in ",;\t" if mark in first), None)
+    rows = [_split(path, *line, delimiter) for line in lines.items()]
+    rows = [cells for row in rows if (cells := [cell.strip() for cell in row if cell.strip()])]
     return rows[1:] if rows and not any(cell in names for cell in rows[0]) else rows
 
 
@@ -342,22 +348,11 @@ def read_column(path: Path, column: str) -> dict[str, Any]:
 
     Empty cells are None.
     """
-    header, *rows = _read_rows(path) or [[]]
-    if column not in header:
-        what = f"a column '{column}'; its columns are {shown(header)}"
+    table = read_table(path)
+    names = list(table.frame.columns) if table.named else []
+    if column not in names:
+        what = f"a column '{column}'; its columns are {shown(names)}"
         raise ValueError(f"The file '{path}' must have {what}.")
-    at, name = header.index(column), header.index("item") if "item" in header else None
-    if any(len(row) != len(header) for row in rows):
-        raise ValueError(f"The file '{path}' must have as many cells in each line as in the first.")
-    return {str(i) if name is None else row[name]: row[at] or None for i, row in enumerate(rows)}
-
-
-def _read_rows(path: Path) -> list[list[str]]:
-    """The cells of the lines that are not blank, separated by commas, semicolons, tabs or blanks."""
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file '{path}'.")
-    lines = _read_lines(path)
-    first = next(iter(lines.values()), "")
-    delimiter = next((mark for mark in ",;\t" if mark in first), None)
-    rows = [_split(path, *line, delimiter) for line in lines.items()]
-    return [cells for row in rows if any(cells := [rearm(cell.strip(" \t")) for cell in row])]
+    values = table.texts(names.index(column))
+    items = table.texts(names.index("item")) if "item" in names else map(str, range(len(values)))
+    return {item: value or None for item, value in zip(items, values, strict=True)}

@@ -223,6 +223,7 @@ class Trace(Shown):
             "log_posterior": self.log_posterior,
             "n_clusters": self.n_clusters,
             "map_labels": self.map_labels,
+            "origin": np.array(self.draws.origin),
         }
         if self.draws.items is not None:
             arrays["items"] = np.array(self.draws.items)
@@ -247,7 +248,7 @@ class Trace(Shown):
         settings = self.settings
         title = (
             f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart "
-            f"after a burn-in of {settings['burn']:,} ({settings['seconds']:.1f} s)"
+            f"after a burn-in of {settings['burn']:,}"
             + (", interrupted" if self.interrupted else "")
         )
         columns = self.column_n_clusters

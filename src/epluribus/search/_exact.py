@@ -17,16 +17,14 @@ from epluribus._kernels.few_items import add_sums, divide
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike
 from epluribus.constraints import Constraints, read_constraints
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import draw_losses
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix, draw_losses
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import by_size, n_partitions, partitions, relabel, tidy
-from epluribus.search._greedy import check_bounds
 from epluribus.search.constrained import loss_of_decided, price_of
 from epluribus.search.problem import Problem
-from epluribus.settings import NO_BOUNDS, Settings
+from epluribus.settings import NO_BOUNDS, Settings, check_bounds
 
 MAX_ITEMS, MAX_OTHERS = 12, 9
 """Items that can be solved: with a linear loss, and with any other one, for which all 21,147 partitions of
@@ -148,12 +146,7 @@ def best_of_all(draws: Draws, loss: Loss, settings: Settings = NO_BOUNDS) -> tup
 
 def _one_by_one(draws: Draws, loss: Loss, settings: Settings) -> IntArray:
     """The best partition, all of them compared with all draws."""
-    n, asked = draws.n_items, settings.constraints
-    found: list[IntArray] = []
-    for labels in partitions(n):
-        within = settings.k_min <= int(labels.max()) + 1 <= settings.most(n)
-        if within and (asked is None or asked.allow(labels)):
-            found.append(labels)
+    found = list(filter(settings.allow, partitions(draws.n_items)))
     if not found:
         raise ValueError(settings.nothing_obeys())
     # Draws and estimates change places: all estimates are compared with one draw at a time.

@@ -12,7 +12,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import Stopper
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
-from epluribus._validate import check_count, make_rng
+from epluribus._validate import make_rng
 from epluribus.draws import as_draws
 from epluribus.estimate import Run
 from epluribus.partition import matched, relabel
@@ -21,7 +21,7 @@ from epluribus.search.local import LocalSearch, common_blocks, make_state
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start
 from epluribus.search.state import Bounds
-from epluribus.settings import Settings
+from epluribus.settings import Settings, check_k_max
 
 
 def greedy(
@@ -183,38 +183,3 @@ def descend(
     search = begin(problem, Start(start, labels), rng, settings)
     search.sweep(thorough=True)
     return search.run(n_draws)
-
-
-def check_k_max(k_max: int | None) -> int | None:
-    """A bound on the number of clusters, checked, or None."""
-    return None if k_max is None else check_count(k_max, "k_max", way_out=" None means no bound.")
-
-
-def check_bounds(
-    k: int | None, k_min: int | None, k_max: int | None, n_items: int
-) -> tuple[int, int | None]:
-    """Smallest and largest number of clusters allowed, checked; None for no bound above."""
-    if k is not None:
-        for name, words, other in (("k_min", "at least", k_min), ("k_max", "at most", k_max)):
-            if other is not None:
-                raise ValueError(
-                    f"Give 'k' (exactly) or '{name}' ({words}), not both; got {k} and {other}."
-                )
-        k = _check_k(k, "k", n_items)
-        return k, k
-    low = 1 if k_min is None else _check_k(k_min, "k_min", n_items)
-    high = None if k_max is None else check_k_max(k_max)
-    if high is not None and low > high:
-        raise ValueError(f"'k_min' must be at most 'k_max'; got {low} and {high}.")
-    # There can never be more clusters than items: a bound that large has no effect.
-    return low, None if high is None or high >= n_items else high
-
-
-def _check_k(value: int, argument: str, n_items: int) -> int:
-    """A number of clusters that `n_items` items can have."""
-    number = check_count(value, argument)
-    if number > n_items:
-        raise ValueError(
-            f"'{argument}' must be at most the number of items, {n_items}; got {number}."
-        )
-    return number

@@ -16,19 +16,17 @@ from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted, shown
 from epluribus.constraints import Constraints, read_constraints
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import matrix_loss
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix, matrix_loss
 from epluribus.estimate import Estimate, Run
 from epluribus.losses.base import Loss
 from epluribus.search._exact import MAX_ITEMS, best_of_all, estimate_of, solves
-from epluribus.search._greedy import check_bounds
 from epluribus.search.constrained import FAMILIES, loss_of_decided
 from epluribus.search.large import LARGE, search_large, searches_few_first
-from epluribus.search.pairs import MatrixProblem
+from epluribus.search.pairs import MOST_ITEMS, MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
-from epluribus.search.starts import Plan, check_starts, matrix_starts
-from epluribus.settings import Settings
+from epluribus.search.starts import Plan, check_starts
+from epluribus.settings import Settings, check_bounds
 
 SEARCHES = ("recombine", "greedy")
 """What `search` may be."""
@@ -71,7 +69,7 @@ def minimize(
     undecided : float, optional
         Cost of leaving an item out, with a label of -1: in bits for VI, in pairs of items for Binder's loss.
         `search.undecided_costs` shows what each cost means.
-    psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
+    psm : array_like, SciPy sparse matrix, or file of shape (n_items, n_items), optional
         In place of draws, the probability of every two items that they share a cluster. It is enough for
         "binder", and for "vi_lb", a lower bound of the expected VI, which takes the place of "vi".
     starts : str, list of str, or labels, optional
@@ -116,6 +114,10 @@ def minimize(
     3
     """
     # Everything is checked before any work begins: a mistake is reported at once, not after minutes.
+    if isinstance(loss, list | tuple):
+        raise TypeError(
+            f"'loss' must be one loss, by name or a Loss; got {shown(loss)}. minimize_all takes several."
+        )
     source: Any = make_rng(rng).bit_generator.seed_seq
     seed = source.spawn(1)[0]
     sample: Draws | SimilarityMatrix
@@ -125,14 +127,17 @@ def minimize(
             raise ValueError(f"'{name}' cannot be given together with 'psm', which has no draws.")
         sample, chosen = SimilarityMatrix.of(psm), losses.for_matrix(loss)
     elif draws is not None:
-        sample, chosen = to_local(as_draws(draws, progress=progress)), losses.get(loss)
+        sample, chosen = to_local(as_draws(draws)), losses.get(loss)
     else:
         raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
     check_choice(search, SEARCHES, "search")
     low, high = check_bounds(k, k_min, k_max, sample.n_items)
     plan, rules, cost = check_starts(starts, n_starts, search, sample), None, None
     if isinstance(sample, Draws):
-        rules = read_constraints(constraints, sample, low, high, undecided=undecided is not None)
+        if constraints is not None:
+            rules = read_constraints(
+                constraints, sample, low, high, undecided=undecided is not None
+            )
         if undecided is not None:
             cost = check_positive(undecided, "undecided")
             sample.check_complete("Leaving items undecided")
@@ -186,17 +191,19 @@ def _search(
     recombine, n_draws = settings.search == "recombine", 0
     if isinstance(sample, SimilarityMatrix):
         problem: Any = MatrixProblem(sample.matrix, loss)
-        starts = matrix_starts(problem, plan.first, np.random.default_rng(seed.spawn(1)[0]))
     else:
+        many = sample.n_items > min(LARGE, MOST_ITEMS) or not sample.store.in_one_piece
         if (
-            recombine
+            many
+            and recombine
             and settings.free
             and searches_few_first(sample, loss, LARGE, settings)
-            and (run := search_large(sample, loss, plan, settings, seed, bar)) is not None
         ):
-            return [run], run
-        problem, starts, n_draws = Problem.of(sample, loss), plan.starts(), sample.n_draws
-    search = Search(problem, starts, plan.n_starts, settings, seed, bar, n_draws)
+            run = search_large(sample, loss, plan, settings, seed, bar)
+            if run is not None:
+                return [run], run
+        problem, n_draws = Problem.of(sample, loss), sample.n_draws
+    search = Search(problem, plan, settings, seed, bar, n_draws)
     return search.recombine() if recombine else search.greedy()
 
 

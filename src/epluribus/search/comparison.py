@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epluribus import losses
-from epluribus._cards import Card, Shown, Table
+from epluribus._cards import Card, Rows, Shown, Table
 from epluribus._parallel import Stopper
-from epluribus._text import plain_table, to_frame
+from epluribus._text import to_frame, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_positive, make_rng
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import draw_losses, matrix_loss
-from epluribus.draws.similarity import SimilarityMatrix
+from epluribus.draws.expected import SimilarityMatrix, draw_losses, matrix_loss
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
@@ -82,7 +80,7 @@ class Comparison(Shown):
             "",
             Table(
                 {"estimate for": names, "clusters": clusters, **expected},
-                "E: expected loss under each loss",
+                worded("E: expected loss under each loss", self.estimates[0].kind),
             ),
             Table({"bits of VI between": names, **columns(".4f", self.distances)}),
             *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
@@ -145,20 +143,12 @@ def minimize_all(
     if not isinstance(sample, SimilarityMatrix):
         sample = draws = to_local(as_draws(sample))
     # One seed for all losses, so that they share the draws searched first and the starts.
-    fresh = _same_seed(rng)
+    seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     stopper, found = Stopper(time_limit), []
     for number, one in enumerate(losses):
         with stopper.for_a_share(1 / (len(losses) - number)) as mine:
-            found.append(minimize(draws, one, rng=fresh(), time_limit=mine, **options))
-    return _compared(sample, found, np.random.default_rng(fresh()))
-
-
-def _same_seed(rng: RngLike) -> Callable[[], np.random.SeedSequence]:
-    """A function that returns a fresh copy of one seed: a SeedSequence counts the children it has spawned."""
-    seed: Any = make_rng(rng).bit_generator.seed_seq
-    known = {"spawn_key": seed.spawn_key, "n_children_spawned": seed.n_children_spawned}
-    seed.spawn(1)  # the next call with this generator has another seed
-    return partial(np.random.SeedSequence, seed.entropy, **known)
+            found.append(minimize(draws, one, rng=seed, time_limit=mine, **options))
+    return _compared(sample, found, np.random.default_rng(seed))
 
 
 def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate]) -> Comparison:
@@ -198,7 +188,7 @@ def _compared(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class UndecidedCosts:
+class UndecidedCosts(Rows):
     """The best answer for each of several costs of an undecided item, the highest cost first."""
 
     costs: FloatArray
@@ -208,6 +198,8 @@ class UndecidedCosts:
     loss: Loss
     """The loss."""
 
+    _heading = "Items that stay undecided, by cost"
+
     def columns(self) -> dict[str, Any]:
         """The table by columns: cost, decided and undecided items, clusters, expected loss of the decided."""
         undecided = np.array([len(one.undecided) for one in self.estimates])
@@ -215,23 +207,12 @@ class UndecidedCosts:
             "cost": self.costs,
             "decided": len(self.estimates[0].labels) - undecided,
             "undecided": undecided,
-            "clusters": np.array([one.n_clusters for one in self.estimates]),
-            "expected_loss": np.array([one.expected_loss for one in self.estimates]),
+            "clusters": [one.n_clusters for one in self.estimates],
+            "expected_loss": [one.expected_loss for one in self.estimates],
         }
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return to_frame(self.columns())
-
-    def __len__(self) -> int:
-        return len(self.costs)
 
     def __repr__(self) -> str:
         return f"UndecidedCosts({len(self)} costs, loss={self.loss.name!r})"
-
-    def __str__(self) -> str:
-        table = {name: values.tolist() for name, values in self.columns().items()}
-        return "\n".join(plain_table(table, words=0))
 
 
 def undecided_costs(
@@ -270,18 +251,18 @@ def undecided_costs(
     >>> from epluribus.search import undecided_costs
     >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
     >>> print(undecided_costs(draws, costs=[2.0, 0.5], rng=1))
-    cost  decided  undecided  clusters  expected_loss
-       2        5          0         3         0.3673
-     0.5        4          1         2              0
+    cost  decided  undecided  clusters  expected loss
+    2           5          0         3         0.3673
+    0.5         4          1         2              0
     """
     sample, chosen = as_draws(draws), losses.get(loss)
-    fresh = _same_seed(rng)
+    seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     if costs is None:
-        whole = minimize(sample, chosen, rng=fresh(), **options)
+        whole = minimize(sample, chosen, rng=seed, **options)
         costs = _quantiles(Problem.of(sample, chosen), whole)
     wanted = np.sort([check_positive(cost, "costs") for cost in costs])[::-1]
     found = [
-        minimize(sample, chosen, undecided=float(cost), rng=fresh(), **options) for cost in wanted
+        minimize(sample, chosen, undecided=float(cost), rng=seed, **options) for cost in wanted
     ]
     # One answer may be better than another at that one's cost. The best of all for each cost are in order: a
     # lower cost never leaves out fewer items.

@@ -12,20 +12,30 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
+from epluribus._text import to_frame
 from epluribus._typing import AnyArray, IntArray, LossLike, RngLike
-from epluribus._validate import as_array, check_choice, need, quoted, shown
+from epluribus._validate import as_array, check_choice, check_count, make_rng, need, shown
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
-from epluribus.readers.objects import NOISE, is_ensemble, stack_labels
+from epluribus.losses.values import loss as loss_between
+from epluribus.readers import NOISE, is_ensemble, to_source
+from epluribus.readers.columns import Source
 from epluribus.search._minimize import minimize
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.base import BaseEstimator, ClusterMixin, clone
+    from sklearn.utils.validation import check_is_fitted, validate_data
 else:
     _base = need("sklearn.base", "sklearn", "ConsensusClustering")
-    BaseEstimator, ClusterMixin = _base.BaseEstimator, _base.ClusterMixin
+    BaseEstimator, ClusterMixin, clone = _base.BaseEstimator, _base.ClusterMixin, _base.clone
+    _checks = need("sklearn.utils.validation", "sklearn", "ConsensusClustering")
+    check_is_fitted, validate_data = _checks.check_is_fitted, _checks.validate_data
+
+_SHUFFLES = 999
+"""Random regroupings behind a p-value, which is then at least 0.001."""
 
 
 @dataclass(repr=False, eq=False)
@@ -36,12 +46,17 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     ----------
     loss : str or Loss, default "vi"
         The loss whose mean over the base clusterings is minimized; see `epluribus.losses.available`.
-    k : int, optional
+    estimators : list of clusterers, optional
+        What makes the base clusterings of the features `X`. By default `X` holds base clusterings.
+    n_fits : int, default 1
+        How often each of the `estimators` is fitted, with another seed where it takes one.
+    subsample : float, default 1.0
+        Share of the samples, drawn at random, to which each of them is fitted. The others are then missing in
+        that base clustering.
+    n_clusters : int, optional
         Exact number of clusters; by default it is found together with the consensus.
-    k_min : int, optional
-        Smallest number of clusters.
-    k_max : int, optional
-        Largest number of clusters.
+    k_min, k_max : int, optional
+        Smallest and largest number of clusters.
     weights : array_like of shape (n_clusterings,), optional
         Weight of each base clustering. All 1 by default.
     noise : {"alone", "together", "missing"}, default "alone"
@@ -54,51 +69,58 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     n_starts : int, optional
         Number of starts of the search, at least, as in `minimize`.
     n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
-    rng : int, Generator or SeedSequence, optional
+        Threads of the search; all cores by default. The result does not depend on it.
+    random_state : int, RandomState, Generator or SeedSequence, optional
         Source of randomness: the same seed gives the same answer.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The consensus: 0, 1, ... in order of first appearance.
+        The consensus: 0, 1, ... by size, 0 the largest; -1 for an undecided sample.
     n_clusters_ : int
         Its number of clusters.
     expected_loss_ : float
         Its mean loss to the base clusterings.
     estimate_ : Estimate
         The full result of `minimize`.
+    draws_ : Draws
+        The base clusterings, for `epluribus.items`, `epluribus.modes` and the other functions of an estimate.
+    estimators_ : list of clusterers
+        The fitted clusterers, one for each base clustering; empty if `X` held labels.
     n_features_in_ : int
-        Number of base clusterings.
+        Number of columns of `X`, or of base clusterings.
 
     Notes
     -----
-    `X` has one sample per row and one base clustering per column: a clustering is a categorical feature
-    of the samples. The consensus can therefore be the last step of a pipeline, like any other clusterer,
-    and selecting columns selects clusterings. `X` is the transpose of the array that `Draws` takes.
+    Without `estimators`, `X` has one sample per row and one base clustering per column: a clustering is a
+    categorical feature of the samples. The consensus can therefore be the last step of a pipeline, and selecting
+    columns selects clusterings. `X` is the transpose of the array that `Draws` takes.
 
     Examples
     --------
     >>> import numpy as np
     >>> import epluribus as epl
     >>> X = np.array([[0, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 0, 1]])
-    >>> epl.ConsensusClustering(rng=1).fit_predict(X)
-    array([0, 0, 1, 1, 1])
+    >>> epl.ConsensusClustering(random_state=1).fit_predict(X)
+    array([1, 1, 0, 0, 0])
 
-    From base clusterings that have already been fitted:
+    From features, by clusterers that are fitted here:
 
-    >>> from sklearn.cluster import AgglomerativeClustering
-    >>> points = [[0.0], [0.1], [5.0], [5.2], [9.0]]
-    >>> base = [AgglomerativeClustering(k).fit(points) for k in (2, 3, 4)]
-    >>> epl.ConsensusClustering(weights=[1, 2, 1], rng=1).fit(base).labels_
-    array([0, 0, 1, 1, 2])
+    >>> from sklearn.cluster import KMeans
+    >>> points = [[0.0], [0.1], [5.0], [5.2], [5.1]]
+    >>> model = epl.ConsensusClustering(estimators=[KMeans(2), KMeans(3)], n_fits=5, random_state=1)
+    >>> model.fit(points).labels_, model.predict([[0.2], [4.9]])
+    (array([1, 1, 0, 0, 0]), array([1, 0]))
     """
 
     # scikit-learn's convention: arguments are stored unchanged under their names, and checked in `fit`.
     # `clone` and `get_params` rely on it.
     loss: LossLike = "vi"
     _: KW_ONLY
-    k: int | None = None
+    estimators: Sequence[Any] | None = None
+    n_fits: int = 1
+    subsample: float = 1.0
+    n_clusters: int | None = None
     k_min: int | None = None
     k_max: int | None = None
     weights: Sequence[float] | AnyArray | None = None
@@ -107,16 +129,17 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     undecided: float | None = None
     n_starts: int | None = None
     n_jobs: int | None = None
-    rng: RngLike = None
+    random_state: RngLike = None
 
     def fit(self, X: ArrayLike | Sequence[Any], y: Any = None) -> ConsensusClustering:  # noqa: ARG002
         """Find the consensus.
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_clusterings), or list of fitted estimators
-            Labels, one base clustering per column; or clusterers with `labels_`. NaN and None are labels
-            that are missing: the clustering has not seen the sample.
+        X : array_like of shape (n_samples, n_features) or (n_samples, n_clusterings), or list
+            With `estimators` features. Without, labels, one base clustering per column; or a list of fitted
+            clusterers with `labels_`; or a list of pairs (samples, labels) of clusterings that saw some of the
+            samples each. NaN and None are labels that are missing.
         y : None
             Ignored; scikit-learn requires the argument.
 
@@ -125,55 +148,149 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         ConsensusClustering
             The estimator itself.
         """
-        if isinstance(self.loss, list | tuple):
-            raise TypeError(
-                f"'loss' must be one loss, by name or a Loss; got {shown(self.loss)}. "
-                "epluribus.minimize takes several."
-            )
-        options = self.get_params(deep=False)
-        weights, noise = options.pop("weights"), options.pop("noise")
-        sample = Draws(self._rows(X), weights=weights, noise=noise, kind="ensemble")
-        best = minimize(sample, **options, progress=False)  # silent, as in scikit-learn
+        check_choice(self.noise, NOISE, "noise")
+        rng = make_rng(self.random_state)
+        base = self._read(X) if self.estimators is None else self._fit_base(X, rng)
+        self._base: AnyArray = np.asarray(base.labels)
+        self.draws_ = Draws(base, weights=self.weights, noise=self.noise, kind="ensemble")
+        names = ("k_min", "k_max", "constraints", "undecided", "n_starts", "n_jobs")
+        options = {name: getattr(self, name) for name in names}
+        best = minimize(
+            self.draws_, self.loss, k=self.n_clusters, rng=rng, progress=False, **options
+        )
         self.estimate_: Estimate = best
         self.labels_: IntArray = best.labels
         self.n_clusters_: int = best.n_clusters
         self.expected_loss_: float = best.expected_loss
         return self
 
-    def _rows(self, X: Any) -> AnyArray:
-        """Base clusterings, one per row, checked."""
-        check_choice(self.noise, NOISE, "noise")
-        if is_ensemble(X):
+    def predict(self, X: ArrayLike) -> IntArray:
+        """The clusters of new samples: where the samples are that the base clusterings put them with.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_new, n_features) or (n_new, n_clusterings)
+            With `estimators` features, for which each of the fitted clusterers must be able to predict; without,
+            the labels of the new samples in the base clusterings.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            The cluster with whose samples each new one shares a cluster most often; -1 if with none.
+        """
+        check_is_fitted(self, "labels_")
+        if self.estimators is None:
+            new = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
+        else:
+            features = validate_data(self, X, reset=False)
+            new = np.column_stack([one.predict(features) for one in self.estimators_])
+        n, inside = len(self.labels_), self.labels_ >= 0
+        similarity = np.zeros((len(new), self.n_clusters_))
+        for weight, old, column in zip(self.draws_.draw_weights, self._base, new.T, strict=True):
+            code = pd.factorize(np.append(old, column))[0]
+            if self.noise != "together":
+                code[np.append(old, column) == -1] = -1
+            # Samples of each label in each cluster; the last row, that of missing labels, counts for nothing.
+            table = np.zeros((code.max() + 2, self.n_clusters_))
+            np.add.at(table, (code[:n][inside], self.labels_[inside]), 1.0)
+            table[-1] = 0.0
+            similarity += weight * table[code[n:]] / np.maximum(table.sum(axis=0), 1.0)
+        return np.where(similarity.any(axis=1), similarity.argmax(axis=1), -1)
+
+    def compare_groups(self, groups: ArrayLike | None = None) -> Any:
+        """Whether groups of base clusterings, such as algorithms, disagree.
+
+        Parameters
+        ----------
+        groups : array_like of shape (n_clusterings,), optional
+            The group of each base clustering; by default the number of its estimator.
+
+        Returns
+        -------
+        pandas.DataFrame
+            For each group the number of its clusterings, the mean variation of information in bits between two
+            of them, and between one of them and one of the others; and a p-value: how often random groups of this
+            size are as far from the others, by the energy distance. A small one says that they disagree.
+        """
+        check_is_fitted(self, "labels_")
+        rows, rng = np.asarray(self.draws_), make_rng(self.random_state)
+        n = len(rows)
+        if groups is None and not self.estimators_:
+            raise ValueError(f"'groups' must have the group of each of the {n} base clusterings.")
+        group = np.arange(n) % len(self.estimators or ()) if groups is None else np.asarray(groups)
+        if group.shape != (n,) or len(np.unique(group)) < 2:
+            raise ValueError(
+                f"'groups' must have the group of each of the {n} base clusterings, two groups at least; got "
+                f"{shown(groups)}."
+            )
+        apart = np.zeros((n, n))
+        for i, j in zip(*np.triu_indices(n, 1), strict=True):
+            both = (rows[i] >= 0) & (rows[j] >= 0)
+            apart[i, j] = apart[j, i] = loss_between(rows[i][both], rows[j][both], "vi")
+
+        def within(own: AnyArray) -> float:
+            return float(apart[own][:, own].sum()) / max(1, own.sum() * (own.sum() - 1))
+
+        def distance(own: AnyArray) -> float:
+            return 2 * float(apart[own][:, ~own].mean()) - within(own) - within(~own)
+
+        table = []
+        for name in np.unique(group):
+            own = group == name
+            least = distance(own) - 1e-12  # as far, but for rounding
+            far = sum(distance(rng.permutation(own)) >= least for _ in range(_SHUFFLES))
+            between, p_value = apart[own][:, ~own].mean(), (1 + far) / (1 + _SHUFFLES)
+            table.append((name, own.sum(), within(own), between, p_value))
+        heading = ("group", "clusterings", "within", "between", "p_value")
+        return to_frame(dict(zip(heading, zip(*table, strict=True), strict=True)), "group")
+
+    def _fit_base(self, X: Any, rng: np.random.Generator) -> Source:
+        """Base clusterings of features, by fitted copies of the estimators."""
+        share, features, given = self.subsample, validate_data(self, X), self.estimators
+        if not 0.0 < share <= 1.0:
+            raise ValueError(f"'subsample' must be above 0 and at most 1; got {shown(share)}.")
+        if not isinstance(given, list | tuple) or not all(hasattr(e, "fit_predict") for e in given):
+            raise TypeError(
+                f"'estimators' must be a list of clusterers, such as [KMeans(3)]; got {shown(given)}."
+            )
+        n, n_fits = len(features), check_count(self.n_fits, "n_fits")
+        self.estimators_ = [clone(one) for _ in range(n_fits) for one in given]
+        labels = np.full((len(self.estimators_), n), np.nan)
+        for one, row in zip(self.estimators_, labels, strict=True):
+            if one.get_params().get("random_state", 0) is None:
+                one.set_params(random_state=int(rng.integers(1 << 31)))
+            seen = np.sort(rng.permutation(n)[: max(1, round(share * n))])
+            row[seen] = one.fit_predict(features[seen])
+        return Source(labels)
+
+    def _read(self, X: Any) -> Source:
+        """Base clusterings that were made elsewhere, one per row, checked."""
+        self.estimators_ = []
+        pairs = (
+            isinstance(X, list) and bool(X) and isinstance(X[0], tuple) and np.ndim(X[0][0]) == 1
+        )
+        if pairs or is_ensemble(X):
             self.n_features_in_ = len(X)
-            return stack_labels(X)
+            return to_source(X, argument="X")
         # First what scikit-learn leaves to others, whose messages do not name the argument.
         if isinstance(X, list | tuple):
             as_array(X, "X")
-        if hasattr(X, "data_vars"):
-            raise TypeError(
-                "'X' must be one table, with a base clustering in every column; got a Dataset of xarray "
-                f"with the variables {quoted(map(str, X.data_vars))}. Give one of them, as a DataArray."
-            )
-        names = list(getattr(X, "columns", ()))
-        if len(set(names)) < len(names):
-            raise ValueError("'X' must have a different name for every column; some are the same.")
         # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
-        validate = need("sklearn.utils.validation", "sklearn", "ConsensusClustering").validate_data
-        table = validate(self, X, dtype=None, ensure_all_finite="allow-nan")
+        table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")
         # A common mistake is to pass features instead of labels: integers stored as floats are fine.
         odd = (table != np.rint(table)) & ~np.isnan(table) if table.dtype.kind == "f" else table[:0]
         for i, t in np.argwhere(odd)[:1]:
             raise ValueError(
                 f"'X' must hold labels, one base clustering per column; sample {i}, column {t} (counted "
-                f"from 0) has {table[i, t]}, which is not a label. If 'X' holds features, make base "
-                "clusterings from them first, for example with KMeans, and pass those."
+                f"from 0) has {table[i, t]}, which is not a label. If 'X' holds features, say how to cluster "
+                "them: ConsensusClustering(estimators=[KMeans(3)])."
             )
-        return table.T
+        return Source(table.T)
 
     def __sklearn_tags__(self) -> Any:
         # Labels are names: any integers or strings.
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
+        tags, labels = super().__sklearn_tags__(), self.estimators is None
+        tags.input_tags.categorical = labels
+        tags.input_tags.string = labels
+        tags.input_tags.allow_nan = labels
         return tags

@@ -1,7 +1,7 @@
 """One partition that obeys constraints, or that may leave items undecided: `LocalSearch` with rules.
 
 A *unit* is a set of items that must be together, most often a single one. It moves as a whole, to a cluster that
-is open to it, if its own can let it go (`rules.py`); an undecided item is in no cluster, with a label of -1. Any
+is open to it, if its own can let it go (`constraints.py`); an undecided item is in no cluster, with a label of -1. Any
 labels can be made to obey: units are made whole and clusters divided (`Rules.fitted`), then clusters are joined,
 enlarged or divided until their sizes and their number are as asked for (`ConstrainedSearch.obey`). So a kick is a
 change of the labels, made to obey and swept, and kept if it is better.
@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from epluribus._kernels import rules as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import FloatArray, IntArray
+from epluribus.constraints import Rules
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import meet_labels, tidy
-from epluribus.rules import Rules
 from epluribus.search.local import LocalSearch, make_state
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start, make_start
@@ -317,6 +317,10 @@ class ConstrainedSearch(LocalSearch):
     def nudge(self) -> bool:
         """No items are pushed, as others may not be allowed to follow."""
         return False
+
+    def _is_tight(self) -> bool:
+        """Also where items must be apart: one that comes makes another one go."""
+        return len(self.rules.groups) > 0 or super()._is_tight()
 
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None

@@ -19,8 +19,7 @@ from epluribus.partition import meet_labels, relabel
 from epluribus.search.members import MemberState, members_pay
 from epluribus.search.pairs import PairState
 from epluribus.search.problem import Problem
-from epluribus.search.ratio import RatioState
-from epluribus.search.state import Bounds, State, TableState
+from epluribus.search.state import Bounds, RatioState, State, TableState
 from epluribus.settings import Settings
 
 _BLOCKS = 8, 32
@@ -147,7 +146,7 @@ class LocalSearch:
     def _visit_all(self, *, quick: bool) -> int:
         """Move each item to its best cluster, in random order; the number of moves."""
         order = self.rng.permutation(self.problem.n_free)
-        n_moves, change, _ = self.state.sweep(order, self.bounds, quick=quick)
+        n_moves, change = self.state.sweep(order, self.bounds, quick=quick)
         self._total += change
         return n_moves
 
@@ -195,7 +194,7 @@ class LocalSearch:
             others = near[pair & (near != i)]
             change, n_moves = state.move(np.array([i]), np.array([target])), 1
             while n_moves > 0 and not self.bounds.stop[0]:
-                n_moves, by, _ = state.sweep(others, self.bounds, quick=True)
+                n_moves, by = state.sweep(others, self.bounds, quick=True)
                 change += by
             if change < -4 * self.tolerance:
                 self._total += change
@@ -214,12 +213,14 @@ class LocalSearch:
         labels, sizes, rng = self.state.labels, self.state.sizes, self.rng
         i = int(rng.integers(self.problem.n_free))
         draw = self.problem.random_draw(rng)
-        group, own, k = draw == draw[i], labels == labels[i], self.n_clusters
+        if draw.min() < 0:  # items that the draw has not seen are apart
+            draw = np.where(draw < 0, draw.max() + 1 + np.arange(len(draw)), draw)
+        group, own = draw == draw[i], labels == labels[i]
         kind = rng.integers(6)
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
         # its own: then an item is also tried alone, which makes two others join, or lets one close; or it goes, with
         # the items of its cluster that the draw has with it or without, to a cluster of other items of the group.
-        if (k == self.bounds.k_max or k == self.bounds.k_min > 1) and rng.integers(5) < 3:
+        if self._is_tight() and rng.integers(5) < 3:
             mates = np.flatnonzero(group & ~own)
             if len(mates) == 0 or rng.integers(3) == 0:
                 return self.attempt(np.array([i]))
@@ -234,11 +235,16 @@ class LocalSearch:
         elif kind == 2:
             group = own | (sizes[labels] == 1)
         # The sweep that follows takes time in proportion to the number of single items.
-        elif kind == 3 and sizes[labels[i]] <= max(32, k):
+        elif kind == 3 and sizes[labels[i]] <= max(32, self.n_clusters):
             return self.attempt(np.flatnonzero(own), np.arange(np.count_nonzero(own)))
         elif kind == 4:
             return self.attempt(np.flatnonzero(own), relabel(draw[own]))
         return self.attempt(np.flatnonzero(group))
+
+    def _is_tight(self) -> bool:
+        """Whether items that move make others move: there are as many clusters as are allowed, or as few."""
+        k = self.n_clusters
+        return k == self.bounds.k_max or k == self.bounds.k_min > 1
 
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None
@@ -270,7 +276,7 @@ class LocalSearch:
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
             swept = state.sweep(self.rng.permutation(near), self.bounds, quick=True)
             change += swept.change
-            if swept.n_moves == 0 or not swept.complete:
+            if swept.n_moves == 0 or self.bounds.stop[0]:
                 break
         else:
             change = np.inf  # too many clusters, or too few

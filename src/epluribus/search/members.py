@@ -138,13 +138,11 @@ class MemberState(State):
         kernels.best_joins(slots, order, begin, *known, partner, least)
         return partner, least, (partner, least)
 
-    def merge(
-        self, bounds: Bounds, like: State | None = None, closed: Closed = lambda: None
-    ) -> float:
+    def merge(self, bounds: Bounds, like: State | None = None, closed: Closed = None) -> float:
         """Join clusters while that helps or there are too many; the change."""
         change = super().merge(bounds, like, closed)
         # The clusters left share no set: the smallest are joined, two by two.
-        while closed() is None and self.n_clusters > bounds.k_max and not bounds.stop[0]:
+        while closed is None and self.n_clusters > bounds.k_max and not bounds.stop[0]:
             k, before = self.n_clusters, self.total()
             smallest = np.argsort(self.sizes, kind="stable")[len(self.sizes) - k :]
             n = min(k - bounds.k_max, k // 2)

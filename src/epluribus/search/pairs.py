@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels import pairs as kernels
+from epluribus._kernels import similarity as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
-from epluribus.draws.expected import matrix_loss
-from epluribus.draws.together import Together
+from epluribus.draws.expected import Together, matrix_loss
 from epluribus.losses.base import Loss
-from epluribus.search.state import Bounds, State, Visited, slot_count
+from epluribus.search.state import Bounds, State, Visited
 
 if TYPE_CHECKING:
     from epluribus.search.problem import Problem
@@ -44,7 +43,7 @@ def counts_pairs(loss: Loss, n_items: int) -> bool:
 
 
 class PairCosts(NamedTuple):
-    """Similarities of pairs, and what they cost (`_kernels/pairs.py`)."""
+    """Similarities of pairs, and what they cost (`_kernels/similarity.py`)."""
 
     together: Any
     """(n_items, n_items) similarities without the diagonal; (0, 0) if there are lists of neighbors ..."""
@@ -91,15 +90,10 @@ class PairCosts(NamedTuple):
         sizes = problem.size, problem.size_steps, problem.tolerance
         return cls(*lists, scale, one, False, *sizes)
 
-    @property
-    def base(self) -> float:
-        """What two items cost in one cluster, without what their similarity saves."""
-        return 2 * float(self.size[1])
-
-    @property
-    def unit(self) -> float:
-        """What a similarity of 1 changes for two items in one cluster."""
-        return 2 * self.scale
+    def sum_type(self, n_items: int) -> Any:
+        """Type of sums of similarities over this many items: whole units need four bytes if these can hold them."""
+        whole = self.together.dtype == np.uint16 and self.one * n_items < 1 << 31
+        return np.int32 if whole else np.float64
 
 
 class MatrixProblem:
@@ -147,17 +141,29 @@ class MatrixProblem:
 
 
 class PairState(State):
-    """A partition, and sums of the similarities of each item with clusters (`_kernels/pairs.py`)."""
+    """A partition, and sums of the similarities of each item with clusters (`_kernels/similarity.py`).
 
-    def __init__(self, pairs: PairCosts, labels: IntArray) -> None:
+    Parameters
+    ----------
+    pairs : PairCosts
+    labels : ndarray of shape (n_items,)
+        Labels 0..K-1, or -1 for an item in no cluster.
+    others : tuple of ndarray, optional
+        Of items that are not in `labels` and stay where they are: (K, n_items) sums of the similarities of each item
+        with those in each cluster, and (K,) the numbers of these.
+    """
+
+    def __init__(
+        self, pairs: PairCosts, labels: IntArray, others: tuple[AnyArray, IntArray] | None = None
+    ) -> None:
         super().__init__(labels, pairs.tolerance)
-        n, k = len(labels), int(labels.max(initial=-1)) + 1
+        n = len(labels)
+        if others is None:
+            others = np.zeros((0, n), dtype=pairs.sum_type(n)), np.zeros(0, dtype=np.int64)
         self._costs = pairs[: PairCosts._fields.index("size")]  # what all kernels read
         self.pairs, self.labels, self.inside = pairs, np.full(n, -1), np.full(n, pairs.one)
-        # Whole units are at most 65,535 for each of at most 8,000 items.
-        dtype = np.int32 if pairs.together.dtype == np.uint16 else np.float64
-        self.sizes, self.sums = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=dtype)
-        self._resize(np.arange(0), slot_count(k, 1))
+        width, (self.sums, self.sizes) = len(self.sizes), others
+        self._resize(np.arange(len(self.sizes)), width)
         placed = np.flatnonzero(labels >= 0)
         self.move(placed, labels[placed])
 

@@ -5,7 +5,7 @@ loss the total loss of a partition, which is its expected loss times the total w
 
     constant  +  sum_r w_r sum_s f_r(n_rs)  +  W sum_s f2(n_s)
 
-where n_rs is the number of items of group r in cluster s (`_kernels/sweep.py`).
+where n_rs is the number of items of group r in cluster s (`_kernels/tables.py`).
 
 Where labels are missing, the loss of a draw is that on the items it has seen. All of these form one more group,
 over which f2 is summed, and its row is one more column of `rows`; items that the draw has not seen are in a last
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels.sweep import count_cells
+from epluribus._kernels.tables import count_cells
 from epluribus._typing import FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
@@ -117,7 +117,7 @@ class Problem:
         self.steps[:, n:] = self.size_steps[n:] = 0.0
         # No item can cost more than this in any cluster.
         scale = float(np.abs(self.steps).max() * np.abs(self.column_weights).sum())
-        # The relative error of a sum in single precision is below 2e-6 (`_kernels/sweep.py`).
+        # The relative error of a sum in single precision is below 2e-6 (`_kernels/tables.py`).
         self.margin = 2 * 2e-6 * scale
         rounding = 8 * self.n_draws * 2.0**-53
         self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
@@ -175,9 +175,12 @@ class Problem:
     @cached_property
     def constant(self) -> float:
         """What the total loss has besides the sums over cells and clusters; 0 for a loss that is not linear."""
-        if self.form is None:
-            return 0.0
-        return float(self.weights @ (self.form.constant + self.form.group * self.group_sums))
+        form = self.form
+        return (
+            0.0
+            if form is None
+            else float(self.weights @ (form.constant + form.group * self.group_sums))
+        )
 
     @cached_property
     def members(self) -> MemberLists:
@@ -194,16 +197,18 @@ class Problem:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
         return PairCosts.of(self) if PairCosts.pays(self) else None
 
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """(n_draws,) sums of the weights of all draws up to each."""
+        return np.cumsum(self.weights)
+
     def draw(self, t: int) -> IntArray:
         """Labels of draw t; -1 where they are missing."""
         return self.table[:, t].astype(np.int64) - self.missing
 
     def random_draw(self, rng: np.random.Generator) -> IntArray:
-        """(n_free,) labels of a random draw; items whose label is missing are apart."""
-        draw = self.draw(int(rng.choice(self.n_draws, p=self.weights / self.total_weight)))
-        missing = draw < 0
-        draw[missing] = draw.max() + 1 + np.arange(np.count_nonzero(missing))
-        return draw
+        """Labels of a draw, chosen with probability proportional to its weight; -1 where they are missing."""
+        return self.draw(int(np.searchsorted(self._sums, rng.random() * self._sums[-1], "right")))
 
     def expected(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, from scratch."""

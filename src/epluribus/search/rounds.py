@@ -26,12 +26,11 @@ import numpy as np
 
 from epluribus._parallel import run_tasks
 from epluribus._progress import Progress
-from epluribus._typing import IntArray
 from epluribus.estimate import Run
 from epluribus.search.constrained import begin
 from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
-from epluribus.search.starts import EXPENSIVE, Start, completed, few_clusters, few_draws
+from epluribus.search.starts import EXPENSIVE, Plan, Start, completed, few_clusters, few_draws
 from epluribus.settings import Settings
 
 _ROUND = 3
@@ -54,15 +53,13 @@ class Search:
     ----------
     problem : Problem
         The expected loss over all draws.
-    plan : iterator of Start
-        The starts, without end.
-    n_starts : int
-        Number of starts, at least.
+    plan : Plan
+        The starts, and their number, at least.
     settings : Settings
         Bounds on the number of clusters, threads, and what ends the search early.
     seed : SeedSequence
         Source of all randomness.
-    bar : Progress, optional
+    bar : Progress
         Shows how far it is.
     n_draws : int, optional
         Number of draws, equal ones counted as often as they occur: for the record.
@@ -73,17 +70,15 @@ class Search:
     def __init__(
         self,
         problem: Problem,
-        plan: Iterator[Start],
-        n_starts: int,
+        plan: Plan,
         settings: Settings,
         seed: np.random.SeedSequence,
-        bar: Progress | None = None,
+        bar: Progress,
         n_draws: int | None = None,
         expensive: bool | None = None,
     ) -> None:
-        self.problem, self.plan, self.n_starts = problem, plan, n_starts
-        self.settings, self.seed, self.stopper = settings, seed, settings.stopper
-        self.bar = Progress() if bar is None else bar
+        self.problem, self.plan, self.starts = problem, plan, plan.starts()
+        self.settings, self.seed, self.stopper, self.bar = settings, seed, settings.stopper, bar
         self.n_draws = problem.n_draws if n_draws is None else n_draws
         self.rng = np.random.default_rng(seed.spawn(1)[0])
         self.expensive = problem.cells > EXPENSIVE if expensive is None else expensive
@@ -92,35 +87,44 @@ class Search:
         self.best_so_far, self.n_done = np.inf, 0
         self.known = [np.zeros(problem.n_items, dtype=np.int64), np.arange(problem.n_items)]
         """Partitions that the answer is never worse than: one cluster, all items apart, given ones."""
-        self.values = [problem.expected(labels) for labels in self.known]
+        self.known += [one.labels for one in plan.first if one.labels is not None]
+        self.values = list(map(problem.expected, self.known))
         # Losses that are closer are equal: running sums are rounded in proportion to the largest of them.
         self.tolerance = 1e-12 * max(1e-300, *map(abs, self.values))
 
     def greedy(self) -> tuple[list[Run], Run]:
         """Algorithm 1 from every start; return all runs and the best of them."""
-        starts = islice(self.plan, self.n_starts)
+        n, problem, settings = self.plan.n_starts, self.problem, self.settings
         tasks = [
-            partial(self._descend, self.problem, self.settings, start, child, None)
-            for start, child in zip(starts, self.seed.spawn(self.n_starts), strict=True)
+            partial(self._descend, problem, settings, start, child)
+            for start, child in zip(islice(self.starts, n), self.seed.spawn(n), strict=True)
         ]
-        n_jobs, stopper = self.settings.n_jobs, self.stopper
         found = run_tasks(
-            tasks, n_jobs=n_jobs, stopper=stopper, on_done=lambda one: self._report(one[1])
-        )
-        self.runs = [run for _, run in found]
+            tasks, n_jobs=settings.n_jobs, stopper=self.stopper, on_done=lambda one: self._report(one[1])
+        )  # fmt: skip
+        self.runs = [run for _, run in found]  # in the order of the starts
         return self.runs, min(self.runs, key=lambda run: run.expected_loss)
 
     def recombine(self) -> tuple[list[Run], Run]:
         """Rounds of starts on some or all draws, then the best on all draws; all runs and the last."""
         problem, settings = few_draws(self.problem, self.rng), self.settings
-        few = problem is not self.problem
-        if few and settings.free:
+        if problem is not self.problem and settings.free:
             # Few draws may not tell which items belong together, and Binder's loss then leaves thousands of
             # them alone. These can wait for the other draws.
             settings = few_clusters(settings, self.problem)
-        best = self._rounds(problem, settings)
+        # A longer search has the answer of the default one as well: it is never worse.
+        best = min(map(self._finish, self._rounds(problem, settings)), key=_BY_VALUE)
+        best.start = "recombined"
+        last = best.run(self.n_draws)
+        self.bar.grow(self.n_done + 1)
+        self._report(last)
+        return self.runs, last
+
+    def _finish(self, best: LocalSearch) -> LocalSearch:
+        """The best partition of the rounds, improved on all draws."""
+        few = best.problem is not self.problem
         if few:
-            self.runs.append(best.run(round(problem.total_weight)))
+            self.runs.append(best.run(round(best.problem.total_weight)))
             best = begin(self.problem, Start("few draws", best.labels), self.rng, self.settings)
         if self.expensive or few:  # the rounds have left these steps out
             best.settle()
@@ -130,39 +134,40 @@ class Search:
         best = self._not_beaten(best)
         if not self.problem.loss.linear:  # until here moves may have been overlooked
             best.settle(thorough=True)
-        best.start = "recombined"
-        last = best.run(self.n_draws)
-        self.bar.grow(self.n_done + 1)
-        self._report(last)
-        return self.runs, last
+        return best
 
-    def _rounds(self, problem: Problem, settings: Settings) -> LocalSearch:
-        """The best partition of several rounds of starts."""
+    def _rounds(self, problem: Problem, settings: Settings) -> Iterator[LocalSearch]:
+        """The best partition of several rounds of starts; that of a usual search first, if more is asked for."""
         needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + self.bounded
         patience = 1 if self.expensive else _PATIENCE[problem.loss.linear]
-        if self.stopper.patient:
-            needed, patience = _LONGER * needed, _LONGER * patience
-        rounds = self._in_turn(problem, settings)
+        plan, rounds = self.plan, self._in_turn(problem, settings)
+        limits = [(min(plan.usual, plan.n_starts), needed, patience)]
+        if self.stopper.patient or plan.n_starts > plan.usual:
+            longer = _LONGER if self.stopper.patient else 1
+            limits.append((plan.n_starts, longer * needed, longer * patience))
         best, tolerance = next(rounds), self.tolerance
         confirmed, failed = 0, 0
-        while not self.stopper.stopped:
-            before = best.value
-            if not self.expensive:
-                self._kick(best)
-            if len(self.runs) >= self.n_starts and (confirmed >= needed or failed >= patience):
-                break
-            other = next(rounds)
-            if abs(other.value - best.value) <= tolerance:
-                confirmed += 1
-            elif not self.stopper.stopped:
-                child = best.combined_with(other, self.rng)
+        for n_starts, needed, patience in limits:
+            while not self.stopper.stopped:
+                before = best.value
                 if not self.expensive:
-                    child.settle()
-                best = min(best, other, child, key=_BY_VALUE)
-            failed += 1
-            if best.value < before - tolerance:
-                confirmed, failed = 0, 0
-        return best
+                    self._kick(best)
+                if len(self.runs) >= n_starts and (confirmed >= needed or failed >= patience):
+                    break
+                other = next(rounds)
+                if abs(other.value - best.value) <= tolerance:
+                    confirmed += 1
+                elif not self.stopper.stopped:
+                    child = best.combined_with(other, self.rng)
+                    if not self.expensive:
+                        child.settle()
+                    best = min(best, other, child, key=_BY_VALUE)
+                failed += 1
+                if best.value < before - tolerance:
+                    confirmed, failed = 0, 0
+            yield best
+            if self.stopper.stopped:
+                return
 
     def _in_turn(self, problem: Problem, settings: Settings) -> Iterator[LocalSearch]:
         """The partitions of one round after the other, without end.
@@ -171,16 +176,12 @@ class Search:
         """
         n_jobs = self.settings.n_jobs
         while True:
-            tasks, n_starts = [], 0
+            tasks = []
             for _ in range(min(n_jobs, 4)):  # usually no more rounds are needed
-                starts = list(islice(self.plan, _ROUND))
-                seeds, n_starts = self.seed.spawn(len(starts) + 1), n_starts + len(starts)
+                starts, seeds = list(islice(self.starts, _ROUND)), self.seed.spawn(_ROUND + 1)
                 tasks.append(partial(self._round, problem, settings, starts, seeds))
-                self.known += [
-                    s.labels for s in starts if s.name == "given" and s.labels is not None
-                ]
             # How many rounds there will be is not known: after these, at least the last run.
-            self.bar.grow(max(self.n_done + n_starts, self.n_starts) + 1)
+            self.bar.grow(max(self.n_done + _ROUND * len(tasks), self.plan.n_starts) + 1)
             for best, runs in run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper):
                 for run in runs:
                     self._report(run)
@@ -192,7 +193,7 @@ class Search:
         settings: Settings,
         start: Start,
         seed: np.random.SeedSequence,
-        most: int | None,
+        most: int | None = None,
     ) -> tuple[LocalSearch, Run]:
         """The start after `most` sweeps, or as many as lower the loss, and the record of them."""
         search = begin(problem, start, np.random.default_rng(seed), settings)
@@ -208,23 +209,26 @@ class Search:
         seeds: list[np.random.SeedSequence],
     ) -> tuple[LocalSearch, list[Run]]:
         """One partition out of several starts, the best combined with the others in turn; and the runs."""
-        found: list[tuple[LocalSearch, Run]] = []
-        for start, seed in zip(starts, seeds[:-1], strict=True):
+        found: list[LocalSearch] = []
+        runs: list[Run] = []
+        for start, seed in zip(starts, seeds, strict=False):
             if not (found and self.stopper.stopped):
                 # The first two sweeps achieve nearly all that sweeps can achieve.
-                found.append(self._descend(problem, settings, start, seed, 2))
+                search, run = self._descend(problem, settings, start, seed, 2)
+                found.append(search)
+                runs.append(run)
         rng = np.random.default_rng(seeds[-1])
-        best, *others = sorted((search for search, _ in found), key=_BY_VALUE)
+        best, *others = sorted(found, key=_BY_VALUE)
         for other in others:
             if not self.stopper.stopped:
                 best = min(best, best.combined_with(other, rng), key=_BY_VALUE)
         if not (self.expensive or self.stopper.stopped):
             best.settle()
-        return best, [run for _, run in found]
+        return best, runs
 
     def _kick(self, best: LocalSearch) -> None:
         """Kick the best partition until kicks lead back, and settle it if one helped."""
-        before, returned = best.value, 0
+        before, returned = best.value, 0.0
         most = _KICKS
         if best.problem.loss.linear:
             many = max(_KICKS, min(2 * best.n_clusters, _MOST_KICKS))
@@ -234,31 +238,27 @@ class Search:
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
-            # Several that led back: there is little more to find.
-            if self.stopper.stopped or (returned >= max(8, most // 8) and not self.bounded):
+            # Several that led back: there is little more to find. With bounds most kicks lead elsewhere, and up.
+            if self.stopper.stopped or returned >= max(8, most // 8):
                 break
-            returned += abs(best.kick()) <= 8 * best.tolerance
+            led_back = abs(best.kick()) <= 8 * best.tolerance
+            returned += 1.0 if led_back else 0.25 * self.bounded
         if best.value < before:
             best.settle()
 
-    def _frequent(self, problem: Problem) -> list[IntArray]:
-        """The draw with the largest weight, unless all have the same."""
-        if np.ptp(problem.weights) == 0:
-            return []
-        return [completed(problem, problem.draw(int(problem.weights.argmax())), self.rng)]
-
     def _not_beaten(self, best: LocalSearch) -> LocalSearch:
         """The best partition, or a better one from a partition that anybody would try."""
-        problem, asked, n = self.problem, self.settings.constraints, self.problem.n_items
+        problem, settings = self.problem, self.settings
         if self.stopper.stopped:
             return best
-        more = [*self.known[2:], *self._frequent(problem)]
-        values = [*self.values, *map(problem.expected, more)]
-        for value, labels in zip(values, [*self.known[:2], *more], strict=True):
-            allowed = self.settings.k_min <= int(labels.max()) + 1 <= self.settings.most(n)
-            allowed = allowed and (asked is None or asked.allow(labels))
-            if allowed and value < best.value - self.tolerance:
-                best = begin(problem, Start("known", labels), self.rng, self.settings)
+        known = list(zip(self.values, self.known, strict=True))
+        if np.ptp(problem.weights) > 0:
+            frequent = problem.draw(int(problem.weights.argmax()))
+            frequent = completed(problem, frequent, self.rng)
+            known.append((problem.expected(frequent), frequent))
+        for value, labels in known:
+            if value < best.value - self.tolerance and settings.allow(labels):
+                best = begin(problem, Start("known", labels), self.rng, settings)
                 best.settle()
         return best
 

@@ -5,7 +5,8 @@
 - ``"random"``: each item in a random one of about `k_max` clusters, as the paper advises;
 - ``"noisy"``: the best of ten random draws, with a tenth of the items moved at random, like the
   paper's noisy MAP;
-- ``"together"``: one cluster, from which sweeps take items out.
+- ``"together"``: one cluster, from which sweeps take items out;
+- ``"pivots"``, for a similarity matrix: clusters around random items.
 
 A search over few draws is cheap, and the best partition for a few hundred draws is nearly the best for all
 of them: what remains is a handful of items, which one or two sweeps over the whole sample put right.
@@ -23,10 +24,10 @@ import numpy as np
 from epluribus._parallel import Stopper
 from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count, quoted
+from epluribus.draws import Draws
 from epluribus.draws.rows import resample
 from epluribus.partition import is_estimate, matched, relabel, tidy
 from epluribus.search.local import make_state
-from epluribus.search.pairs import MatrixProblem
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds
 from epluribus.settings import Settings
@@ -38,6 +39,7 @@ STARTS = ("draws", "sequential", "random", "noisy", "together")
 _KINDS = {
     "recombine": ["draws", "draws", "together", "draws", "draws", "sequential", "draws", "random", "noisy"],
     "greedy": ["random", "noisy", "draws"],
+    "matrix": ["pivots", "pivots", "sequential", "pivots", "pivots", "together"],
 }  # fmt: skip
 _N_STARTS = {"recombine": 6, "greedy": 9}
 """Number of starts, at least, if none is asked for."""
@@ -65,8 +67,8 @@ class Plan(NamedTuple):
     """Kinds of starts made after them, in turn, as long as the search goes on."""
     n_starts: int
     """Number of starts, at least."""
-    asked: bool = False
-    """Whether that number, or labels to start from, were given."""
+    usual: int
+    """Their number if none is asked for."""
 
     def starts(self) -> Iterator[Start]:
         """The starts, without end."""
@@ -77,7 +79,7 @@ def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> 
     """The starts that are asked for."""
     wanted = None if n_starts is None else check_count(n_starts, "n_starts")
     first: tuple[Start, ...] = ()
-    kinds: Sequence[str] = _KINDS[search]
+    kinds: Sequence[str] = _KINDS[search if isinstance(draws, Draws) else "matrix"]
     if isinstance(starts, str):
         kinds = [check_choice(starts, STARTS, "starts")]
     elif starts is not None:
@@ -93,17 +95,17 @@ def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> 
             first = _given(starts, rows, draws)
             # The paper's procedure starts from the given labels alone; they are repeated if need be.
             kinds = () if search == "greedy" else kinds
-    made = tuple(map(Start, kinds))
-    n = len(first) or _N_STARTS[search]
-    return Plan(first, made or first, wanted or n, wanted is not None or bool(first))
+    usual = len(first) or _N_STARTS[search]
+    return Plan(first, tuple(map(Start, kinds)) or first, wanted or usual, usual)
 
 
 def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
     """The labels of one partition, or of one partition per row."""
-    # A data frame iterates over its columns, not over its rows.
-    if hasattr(starts, "to_numpy") and starts.ndim == 2:
-        starts = starts.to_numpy()
-        rows = list(starts)
+    # Each row keeps the names of its items.
+    if hasattr(starts, "iloc") and starts.ndim == 2:
+        rows = [starts.iloc[[i]] for i in range(len(starts))]
+    elif isinstance(starts, Draws):
+        rows = [starts[i : i + 1] for i in range(len(starts))]
     several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
     column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and draws.n_items > 1
     partitions = rows if several and not column else [starts]
@@ -139,8 +141,8 @@ def make_start(
     n, kind = problem.n_items, start.name
     if start.labels is not None:
         labels = start.labels
-    elif kind == "draws":
-        labels = _random_draw(problem, rng)
+    elif kind in ("draws", "pivots"):
+        labels = completed(problem, problem.random_draw(rng), rng)
     elif kind == "sequential":
         labels = completed(problem, np.full(n, -1), rng, settings.k_max)
     elif kind == "together":
@@ -151,7 +153,7 @@ def make_start(
         labels = relabel(rng.integers(k, size=n))
     else:
         # Ten are enough to leave out those that are far away.
-        candidates = [_random_draw(problem, rng) for _ in range(10)]
+        candidates = [completed(problem, problem.random_draw(rng), rng) for _ in range(10)]
         labels = relabel(noisy(min(candidates, key=problem.expected), rng))
     if settings.k_min <= labels.max() + 1 <= settings.most(n):
         return labels
@@ -162,8 +164,7 @@ def completed(
     problem: Problem, labels: IntArray, rng: np.random.Generator, k_max: int | None = None
 ) -> IntArray:
     """The labels, with items in no cluster (-1) put one by one, in random order, where they cost least."""
-    out = rng.permutation(np.flatnonzero(labels < 0))
-    labels = tidy(labels)
+    out, labels = rng.permutation(np.flatnonzero(labels < 0)), tidy(labels)
     if len(out) == 0:
         return labels
     state, k = make_state(problem, labels), int(labels.max()) + 1
@@ -193,24 +194,9 @@ def fit_clusters(
     return relabel(labels)
 
 
-def _random_draw(problem: Problem, rng: np.random.Generator) -> IntArray:
-    """A draw, chosen with probability proportional to its weight; what it has not seen is placed."""
-    t = rng.choice(problem.n_draws, p=problem.weights / problem.total_weight)
-    return completed(problem, problem.draw(int(t)), rng)
-
-
 def noisy(labels: IntArray, rng: np.random.Generator) -> IntArray:
     """The partition with a tenth of the items moved to random clusters."""
     out = labels.copy()
     moved = rng.random(out.size) < 0.1
     out[moved] = rng.integers(int(out.max()) + 1, size=int(moved.sum()))
     return out
-
-
-def matrix_starts(
-    problem: MatrixProblem, given: tuple[Start, ...], rng: np.random.Generator
-) -> Iterator[Start]:
-    """The starts of a search with a similarity matrix, without end; those around pivots have labels already."""
-    yield from given
-    for kind in cycle(("pivots", "pivots", "sequential", "pivots", "pivots", "together")):
-        yield Start(kind, relabel(problem.random_draw(rng)) if kind == "pivots" else None)

@@ -1,9 +1,9 @@
-"""What the search knows of the partition it is at: the contract that all states share, and the one on tables.
+"""What the search knows of the partition it is at: the contract that all states share, and the two on tables.
 
 There are four states, one for each way to know what a move costs:
 
     TableState   contingency tables of all draws; linear losses (this file)
-    RatioState   the same for losses whose f0 is not linear (`ratio.py`)
+    RatioState   the same for losses whose f0 is not linear (this file)
     MemberState  lists of the members of groups, for thousands of small clusters; linear losses (`members.py`)
     PairState    similarities of pairs of items, for Binder's loss and for similarity matrices (`pairs.py`)
 
@@ -19,11 +19,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._kernels import merge, sweep
+from epluribus._kernels import ratio, tables
+from epluribus._kernels.jit import no_f0
 from epluribus._typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from epluribus.search.problem import Problem
+
+_CODES = {
+    "nvi": ratio.NVI, "nid": ratio.NID, "id": ratio.ID, "omari": ratio.OMARI, "zero_one": ratio.ZERO_ONE,
+}  # fmt: skip
+_EXACT_JOINS = 32
+"""Clusters up to which joins are compared by their exact changes: these take time for every pair and draw."""
 
 
 class Bounds(NamedTuple):
@@ -41,16 +48,14 @@ class Swept(NamedTuple):
     n_moves: int
     change: float
     """Change of the total loss."""
-    complete: bool
-    """Whether all items were visited."""
 
 
 Visited: TypeAlias = tuple[int, int, float]
 """The number of items visited, the number of moves, and the change of the total loss."""
 
 
-Closed: TypeAlias = Callable[[], NDArray[np.bool_] | None]
-"""Which two slots may not be joined, (n_slots, n_slots); None if all may."""
+Closed: TypeAlias = Callable[[], NDArray[np.bool_]] | None
+"""What says which two slots may not be joined, (n_slots, n_slots); None if all may."""
 
 
 class State(ABC):
@@ -110,7 +115,7 @@ class State(ABC):
             done, moves, by = self._visit(order, bounds, closed, quick)
             n_moves, change, order = n_moves + moves, change + by, order[done:]
             if len(order) == 0 or bounds.stop[0]:
-                return Swept(n_moves, change, len(order) == 0)
+                return Swept(n_moves, change)
             self.make_room(self.n_clusters + 1)
 
     @abstractmethod
@@ -176,17 +181,18 @@ class State(ABC):
         self,
         bounds: Bounds,
         like: State | None = None,  # noqa: ARG002
-        closed: Closed = lambda: None,
+        closed: Closed = None,
     ) -> float:
         """Join clusters while that helps or there are too many; the change.
 
         In each round those pairs are joined of which each is best joined with the other: in a linear loss, a sum over
         clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
-        looks at it; ``closed()`` says which joins are not allowed.
+        looks at it; `closed` says which joins are not allowed.
         """
         total, before, a = 0.0, None, np.empty(0, dtype=np.int64)
         while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
-            k, (partner, least, before) = self.n_clusters, self.best_joins(closed(), before, a)
+            k, shut = self.n_clusters, None if closed is None else closed()
+            partner, least, before = self.best_joins(shut, before, a)
             every = np.arange(len(partner))
             a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
             a = a[np.argsort(least[a], kind="stable")]
@@ -231,7 +237,7 @@ class TableState(State):
         p, width, self.problem = problem, len(self.sizes), problem
         if known is None:
             self.counts = np.zeros((p.n_groups, width), dtype=np.int32)
-            sweep.count_cells(p.rows, self.labels, self.counts, 1)
+            tables.count_cells(p.rows, self.labels, self.counts, 1)
         else:
             self.counts, self.sizes = (resized(x, np.arange(x.shape[-1]), width) for x in known)
         self._gains: NDArray[np.float32] | None = None
@@ -246,7 +252,7 @@ class TableState(State):
         """What one more item adds in each cell; made when it is first asked for."""
         if self._gains is None:
             self._gains = np.empty(self.counts.shape, dtype=np.float32)
-            sweep.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
+            tables.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
         return self._gains
 
     @property
@@ -256,12 +262,12 @@ class TableState(State):
 
     def total(self) -> float:
         """Total loss without the constant."""
-        cells = sweep.cell_sum(self.counts, *self.groups, self.problem.f)
+        cells = tables.cell_sum(self.counts, *self.groups, self.problem.f)
         return float(cells + self.size[self.sizes].sum())
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
         p = self.problem
-        done: Visited = sweep.sweep(
+        done: Visited = tables.sweep(
             order, *self.columns, p.size_steps, p.margin, p.tolerance, *bounds, blocked,
             *self.now, *self._work, self.gap, self.second,
         )  # fmt: skip
@@ -270,7 +276,7 @@ class TableState(State):
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
         known = *self.columns, self.problem.size_steps
-        return float(sweep.move_items(items, targets, *known, *self.now))
+        return float(tables.move_items(items, targets, *known, *self.now))
 
     def _resize(self, slots: IntArray, width: int) -> None:
         super()._resize(slots, width)
@@ -282,14 +288,14 @@ class TableState(State):
         top = self.top
         changes, used = np.empty((top, top)), np.empty(top + 1, dtype=np.int64)
         known = *self.groups, self.problem.f, self.size, self.sizes[:top]
-        merge.all_joins(self.counts, *known, used, changes)
+        tables.all_joins(self.counts, *known, used, changes)
         return changes
 
     def join_row(self, a: int) -> FloatArray:
         """(n_slots,) change of the total loss if slot a is joined with each other one."""
         row = np.empty(len(self.sizes))
         known = *self.groups, self.problem.f, self.size, self.sizes
-        merge.join_row(a, self.counts, *known, row)
+        tables.join_row(a, self.counts, *known, row)
         return row
 
     def _join(self, into: IntArray, others: IntArray) -> None:
@@ -297,6 +303,129 @@ class TableState(State):
         self.counts[:, into] += self.counts[:, others]
         self.counts[:, others] = 0
         self._gains = None
+
+
+class RatioState(TableState):
+    """A partition with the contingency tables of all draws, for a loss whose f0 is not linear.
+
+    Its tables are those of a linear loss, the tangent: the derivatives of the total loss by the sums J_t and by A, at
+    some partition of a while ago, take the place of weights (`_kernels/ratio.py`).
+
+    Parameters
+    ----------
+    problem : Problem
+    labels : ndarray of shape (n_items,)
+        Labels 0..K-1, or -1 for an item in no cluster.
+    """
+
+    additive = False
+
+    def __init__(self, problem: Problem, labels: IntArray) -> None:
+        super().__init__(problem, labels)
+        code = _CODES.get(problem.loss.family or "", ratio.OWN)
+        self.f0 = code, no_f0() if code != ratio.OWN else problem.loss.compiled_f0()
+        """The number of a built-in f0, and the compiled f0 of a user; the kernels use one of them."""
+        self.area, self.by_size = np.empty(1), 1.0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """The sums J_t and A from the counts, and the tangent at this partition."""
+        p = self.problem
+        ratio.joint_sums(self.counts, p.owner, p.f[0], self.joint)
+        self.area[0] = p.size[self.sizes].sum()
+        self._set_slopes(*self.slopes())
+
+    def slopes(self) -> tuple[FloatArray, float]:
+        """Derivatives of the total loss by the sums J_t, and by A."""
+        by_joint = np.empty(self.problem.n_draws)
+        return by_joint, float(ratio.slopes(*self.f0, *self._sums, by_joint))
+
+    def _set_slopes(self, by_joint: FloatArray, by_size: float) -> None:
+        """Let the tables be those of the linear loss with these derivatives."""
+        p = self.problem
+        self.groups, self.size = (by_joint[p.owner], p.kinds), by_size * p.size
+        self.columns = p.rows, by_joint, p.column_kinds, p.n_seen_groups, p.steps
+        self.by_size, self._gains = by_size, None
+
+    def relinearize(self) -> None:
+        """Let the tables be those of the tangent at this partition."""
+        self._set_slopes(*self.slopes())
+
+    @property
+    def _sums(self) -> tuple[Any, ...]:
+        p = self.problem
+        return p.weights, self.joint, self.area, p.group_sums, float(p.n_items)
+
+    def _total(self) -> float:
+        return float(ratio.total_loss(*self.f0, *self._sums))
+
+    def total(self) -> float:
+        """Total loss."""
+        self._start_over()
+        return self._total()
+
+    def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:
+        p = self.problem
+        done: Visited = ratio.sweep(
+            *self.f0, order, *self.columns, p.size_steps, p.weights, self.by_size, p.group_sums, p.tolerance,
+            *bounds, blocked, quick, self.area, *self.now, *self._work, np.empty(len(self.sizes)),
+        )  # fmt: skip
+        return done
+
+    def move(self, items: IntArray, targets: IntArray) -> float:
+        """Move items to slots; the change of the total loss."""
+        before = self._total()
+        super().move(items, targets)
+        self.area[0] = self.problem.size[self.sizes].sum()
+        return self._total() - before
+
+    def join_changes(self) -> FloatArray:
+        """(K, K) change of the total loss, or of the tangent, if two clusters are joined."""
+        if self.additive:
+            return super().join_changes()
+        p, k = self.problem, self.top
+        changes, more = np.empty((2, k, k))
+        ratio.all_joins(
+            *self.f0, self.counts, p.kinds, p.first, p.weights, p.f, p.size, *self._sums[1:],
+            self.sizes[:k], np.empty(k + 1, dtype=np.int64), more, changes,
+        )  # fmt: skip
+        return changes
+
+    def join_row(self, a: int) -> FloatArray:
+        """(n_slots,) change of the total loss if slot a is joined with each other one; of many, of its tangent."""
+        many = self.additive or self.n_clusters > _EXACT_JOINS
+        return super().join_row(a) if many else State.join_row(self, a)
+
+    def merge(self, bounds: Bounds, like: State | None = None, closed: Closed = None) -> float:
+        """Join clusters while that helps or there are too many; the change.
+
+        Exact changes are compared where clusters are few. Of more, those are joined first whose join lowers the
+        tangent of the loss at a partition `like` this one, which is linear.
+        """
+        before, k_max = self._total(), max(_EXACT_JOINS, bounds.k_max)
+        if isinstance(like, RatioState):
+            self._merge_linear(bounds, closed, *like.slopes())
+        if self.n_clusters > k_max:
+            self._merge_linear(Bounds(k_max, k_max, bounds.stop), closed, *self.slopes())
+        if self.n_clusters <= _EXACT_JOINS:
+            super().merge(bounds, None, closed)
+            self._start_over()
+        return self._total() - before
+
+    def _merge_linear(
+        self, bounds: Bounds, closed: Closed, by_joint: FloatArray, by_size: float
+    ) -> None:
+        """Join clusters as the linear loss with these derivatives wants."""
+        self._set_slopes(by_joint, by_size)
+        self.additive = True
+        super().merge(bounds, None, closed)
+        self.additive = False
+        self._start_over()
+
+    def _join(self, into: IntArray, others: IntArray) -> None:
+        super()._join(into, others)
+        if not self.additive:
+            self._start_over()
 
 
 def resized(array: AnyArray, slots: IntArray, width: int) -> AnyArray:

@@ -2,11 +2,10 @@
 
 from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
-from epluribus.uncertainty._checks import PredictiveCheck, predictive_check
+from epluribus.uncertainty._checks import LinkCheck, PredictiveCheck, link_check, predictive_check
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._health import Health, health
 from epluribus.uncertainty._items import ClusterTable, ItemTable, LeftOut, clusters, items, left_out
-from epluribus.uncertainty._link_check import LinkCheck, link_check
 from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
 from epluribus.uncertainty._parameters import (

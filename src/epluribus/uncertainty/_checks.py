@@ -9,42 +9,38 @@ chance is divided by 1 - f, as in the comparison of means of two samples of size
 With full covariance matrices a cell says something about others of its item, and missing cells cannot be
 integrated out in closed form. Then a tenth of the items is held out, and each of their cells is predicted
 from the cells before it.
+
+Links of a network: each is held out with probability f, independently. What is left of a network of the model is one
+too, with all probabilities multiplied by 1 - f. A pair without a link in what is left had one that was held out with
+probability
+
+    f t / (1 - (1 - f) t)    if t is the probability of a link in the whole network,
+
+estimated by t' / (1 - f) from the probability t' in the rest; for counts the numbers held out are Poisson
+with f / (1 - f) times the rates of the rest. All pairs with a held-out link are compared with a random sample
+of the others, which stand for all of them.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, kolmogi, kolmogorov, ndtri, stdtr
+from scipy.special import chdtrc, kolmogorov
 
 from epluribus._text import count, percent
-from epluribus._typing import AnyArray, FloatArray, IntArray, RngLike
+from epluribus._typing import FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
-from epluribus.models.mixtures import condition
-from epluribus.models.networks import some_draws
+from epluribus.models.networks import NetworkModel, some_draws
 from epluribus.sampling import Trace, sample
-from epluribus.uncertainty._predict import check_mixture
+from epluribus.uncertainty._predict import check_mixture, predict_cells, predict_items
 
 _FEW = 30
 """With fewer cells or links nothing can be said."""
 _LEVEL = 0.01
 """A check of a right model says no with this probability."""
-
-
-class Calibration(NamedTuple):
-    """A test of calibration."""
-
-    n: int
-    """Number of cells or links that were held out."""
-    p_value: float
-    unnoticed: float
-    """How far predictions can be off before half of the checks would notice."""
-    curve: tuple[FloatArray, FloatArray, FloatArray]
-    """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
 
 
 class Check:
@@ -54,44 +50,31 @@ class Check:
     _noun: ClassVar[str]
     _advice: ClassVar[str]
 
-    def _calibration(self) -> Calibration:
+    @property
+    def n_held_out(self) -> int:
+        """Number of cells or links that were held out."""
         raise NotImplementedError
 
     @property
     def p_value(self) -> float:
         """Of the test of calibration: Kolmogorov's for numbers and counts, a chi-square for all else."""
-        return self._calibration().p_value
-
-    @property
-    def unnoticed(self) -> float:
-        """How far predictions can be off before half of the checks would notice.
-
-        For numbers and counts it is the share of the values below a quantile, for all else a share of the predictions.
-        """
-        return self._calibration().unnoticed
-
-    def curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Predicted probabilities, the shares that were observed, and half the width of a 95 % band."""
-        return self._calibration().curve
+        raise NotImplementedError
 
     @property
     def calibrated(self) -> bool | None:
         """Whether no deviation was found; None if too little was held out to say."""
-        return None if self._calibration().n < _FEW else bool(self.p_value > _LEVEL)
+        return None if self.n_held_out < _FEW else bool(self.p_value > _LEVEL)
 
     @property
     def sentence(self) -> str:
-        """The verdict, and what the check cannot see."""
-        what = count(self._calibration().n, f"held-out {self._noun}")
+        """The verdict in words."""
+        what = count(self.n_held_out, f"held-out {self._noun}")
         if self.calibrated is None:
             return f"{what}: too few to say whether predictions are calibrated (at least {_FEW})."
         p = f"{what}, p = {self.p_value:.2g}"
         if not self.calibrated:
             return f"The predictions are not calibrated: {p}. {self._advice}"
-        return (
-            f"No deviation found: {p}. Predictions that are off by less than {percent(self.unnoticed)} would "
-            f"often pass, and so would differences among {self._noun}s that get the same prediction."
-        )
+        return f"No deviation found: {p}. Differences among {self._noun}s that get the same prediction would pass."
 
     def _lines(self, *more: str) -> str:
         bad = not self.trace.diagnostics(warn=False).ok
@@ -126,13 +109,23 @@ class PredictiveCheck(Check):
     """The run without the cells."""
 
     _noun = "cell"
-    _advice = "The clusters may not have the form that the model gives them: see plots.calibration."
+    _advice = "The clusters may not have the form that the model gives them."
 
-    def _calibration(self) -> Calibration:
+    @property
+    def n_held_out(self) -> int:
+        """Number of cells that were held out."""
+        return len(self.rows)
+
+    @property
+    def p_value(self) -> float:
+        """Of Kolmogorov's test for numbers and counts, of a chi-square test for categories."""
         if self.kind == "categories":
-            n = len(self.rows)
-            return calibration_of_classes(n, self.predicted, self.occurred, 1.0, self.share)
-        return _calibration_of_positions(self.position, self.share)
+            return p_value_of_classes(self.predicted, self.occurred, 1.0, self.share)
+        # The positions should be uniform on (0, 1).
+        values, n = np.sort(self.position), len(self.position)
+        ranks = np.arange(n + 1) / n
+        distance = max((ranks[1:] - values).max(), (values - ranks[:-1]).max())
+        return float(kolmogorov(np.sqrt(n * (1 - self.share)) * distance))
 
     @property
     def gain(self) -> tuple[float, float]:
@@ -154,19 +147,9 @@ class PredictiveCheck(Check):
         return self._lines(*lines)
 
 
-def _calibration_of_positions(position: FloatArray, share: float) -> Calibration:
-    """Kolmogorov's test of numbers that should be uniform on (0, 1)."""
-    values, x, n = np.sort(position), np.linspace(0, 1, 101), len(position)
-    ranks, root = np.arange(n + 1) / n, np.sqrt(n * (1 - share))
-    distance = max((ranks[1:] - values).max(), (values - ranks[:-1]).max())
-    below = np.searchsorted(values, x, side="right") / n
-    curve = x, below, -ndtri(0.025) * np.sqrt(x * (1 - x)) / root
-    return Calibration(n, float(kolmogorov(root * distance)), float(kolmogi(_LEVEL) / root), curve)
-
-
-def calibration_of_classes(
-    n_held_out: int, predicted: FloatArray, occurred: IntArray, weight: float, share: float
-) -> Calibration:
+def p_value_of_classes(
+    predicted: FloatArray, occurred: IntArray, weight: float, share: float
+) -> float:
     """A chi-square test: in classes of predictions, as many should occur as are expected.
 
     What did not occur was sampled, and stands for `weight` of its kind.
@@ -191,10 +174,7 @@ def calibration_of_classes(
     # A class in which less than about one deviation is expected says nothing that is near normal.
     use = spread > 1
     statistic = (((found - expected)[use] / spread[use]) ** 2).sum()
-    known, classes = ((expected / spread)[use] ** 2).sum(), max(int(use.sum()), 1)
-    unnoticed = float(np.sqrt(chdtri(classes, _LEVEL) / max(known, 1e-9)))
-    curve = expected / n, found / n, -ndtri(0.025) * spread / n
-    return Calibration(n_held_out, float(chdtrc(classes, statistic)), unnoticed, curve)
+    return float(chdtrc(max(int(use.sum()), 1), statistic))
 
 
 def predictive_check(
@@ -220,10 +200,6 @@ def predictive_check(
     Returns
     -------
     PredictiveCheck
-
-    See Also
-    --------
-    epluribus.plots.calibration : the picture.
 
     Examples
     --------
@@ -252,7 +228,7 @@ def predictive_check(
         hidden[cells] = True
         fewer = model._hide(hidden)
     trace = sample(fewer, n_draws=n_draws, n_chains=n_chains, n_jobs=n_jobs, rng=generator)
-    predict: Any = _predict_items if full else _predict_cells
+    predict: Any = predict_items if full else predict_cells
     given, draws = (fewer, cells, model.values[cells]), some_draws(np.asarray(trace.draws))
     score, (low, high), predicted, occurred = predict(*given, draws, True)
     one = predict(*given, np.zeros((1, fewer.n_items), dtype=np.int64), False)[0]
@@ -265,64 +241,120 @@ def predictive_check(
     )
 
 
-def _predict_cells(
-    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray, _: bool
-) -> tuple[AnyArray, ...]:
-    """Means over draws: log score, probabilities of values below and up to it, of categories; which occurred."""
-    (rows, columns), n = cells, len(values)
-    # Categories of the cells' columns, end to end, and whose cell each is. The first of a column is left out: its
-    # probability is what the others leave, and would count them twice.
-    first = getattr(model, "first", np.zeros(model.values.shape[1] + 1, dtype=np.int64))
-    each = np.maximum(np.diff(first)[columns] - 1, 0)
-    owner = np.repeat(np.arange(n), each)
-    category = first[columns][owner] + 1 + np.arange(len(owner)) - (np.cumsum(each) - each)[owner]
-    score, below, predicted = np.full(n, -np.inf), np.zeros((2, n)), np.zeros(len(owner))
-    for z in draws:
-        where = z[rows]
-        for g in np.unique(where):
-            law, own = model._cell_law(np.flatnonzero(z == g)), np.flatnonzero(where == g)
-            score[own] = np.logaddexp(score[own], law.log_density(columns[own], values[own]))
-            if model.kind == "categories":
-                mine = np.flatnonzero(where[owner] == g)
-                predicted[mine] += np.exp(law.log_density(columns[owner[mine]], category[mine]))
-            else:
-                below[:, own] += law.below(columns[own], values[own])
-    occurred = (category == values[owner]).astype(np.int64)
-    return score - np.log(len(draws)), below / len(draws), predicted / len(draws), occurred
+@dataclass(frozen=True, repr=False, eq=False)
+class LinkCheck(Check):
+    """How well held-out links were predicted. Arrays are in the order of the pairs."""
+
+    pairs: IntArray
+    """(n_pairs, 2) the pairs of nodes that were looked at."""
+    linked: IntArray
+    """(n_pairs,) 1 if a link was held out, else 0."""
+    predicted: FloatArray
+    """(n_pairs,) predicted probability of that."""
+    weight: float
+    """How many pairs without a held-out link each of those looked at stands for."""
+    share: float
+    """Share of the links that was held out."""
+    trace: Trace
+    """The run without the links."""
+
+    _noun = "link"
+    _advice = "If nodes differ much in degree, try PoissonBlockModel(..., degree_corrected=True)."
+
+    @property
+    def n_held_out(self) -> int:
+        """Number of links that were held out."""
+        return int(self.linked.sum())
+
+    @property
+    def p_value(self) -> float:
+        """Of a chi-square test of the predicted probabilities."""
+        return p_value_of_classes(self.predicted, self.linked, self.weight, self.share)
+
+    @property
+    def auc(self) -> float:
+        """Probability that a held-out link was thought likelier than a pair without one."""
+        from scipy.stats import rankdata  # takes a second to load
+
+        ranks, n = rankdata(self.predicted), int(self.linked.sum())
+        pairs = n * (self.linked.size - n)
+        above = ranks[self.linked == 1].sum() - n * (n + 1) / 2
+        return float(above / pairs) if pairs else np.nan
+
+    def __repr__(self) -> str:
+        return f"LinkCheck(n_links={self.linked.sum()}, calibrated={self.calibrated})"
+
+    def __str__(self) -> str:
+        return self._lines(
+            f"A held-out link is thought likelier than a pair without one with probability {self.auc:.2f}."
+        )
 
 
-def _predict_items(
-    model: GaussianMixture,
-    cells: tuple[IntArray, ...],
-    values: AnyArray,
-    draws: AnyArray,
-    open_new: bool,
-) -> tuple[AnyArray, ...]:
-    """The same for all cells of new items, each given those before it in its row; none is a category."""
-    new = values.reshape(-1, int(cells[1].max()) + 1)
-    (n, d), priors = new.shape, defaultdict[bytes, float](lambda: -np.inf)
-    # Each cluster of all draws once, as bytes, with its prior weights added up; a new one has no members.
-    for z in draws:
-        logs = model._log_prior_new(np.bincount(z))
-        for g, log_prior in enumerate(logs if open_new else logs[:-1]):
-            key = np.flatnonzero(z == g).tobytes()
-            priors[key] = float(np.logaddexp(priors[key], log_prior))
-    # Sums over clusters of: weight, weight x probability, weight x density; the weight of a cluster is prior x
-    # density of the cells before.
-    sums = np.full((3, n, d), -np.inf)
-    for key, log_prior in priors.items():
-        members = np.frombuffer(key, dtype=np.int64)
-        df, center, scale = model._student_full(members)
-        before = np.full(n, log_prior)
-        for column in range(d):
-            first = slice(column + 1)
-            law = condition(new[:, first], df, center[first], scale[first, first], column)
-            with np.errstate(divide="ignore"):
-                below = np.log(stdtr(law[0], (new[:, column] - law[1]) / law[2]))
-            known = np.where(np.arange(d) <= column, new, np.nan)
-            after = log_prior + model._log_new_full(members, known)
-            for row, value in enumerate((before, before + below, after)):
-                sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
-            before = after
-    below, none = np.exp(sums[1] - sums[0]).ravel(), np.zeros(0)
-    return (sums[2] - sums[0]).ravel(), np.stack([below, below]), none, none.astype(int)
+def link_check(
+    model: NetworkModel,
+    *,
+    share: float = 0.1,
+    n_draws: int = 500,
+    n_chains: int = 2,
+    rng: RngLike = None,
+    n_jobs: int | None = None,
+) -> LinkCheck:
+    """Hold out a tenth of the links, sample without them, and see how well they are predicted.
+
+    Parameters
+    ----------
+    model : NetworkModel
+        A block model of a network, such as `StochasticBlockModel`. Its prior is kept as it is.
+    share, n_draws, n_chains, rng, n_jobs
+        As in `predictive_check`.
+
+    Returns
+    -------
+    LinkCheck
+
+    Examples
+    --------
+    >>> import networkx
+    >>> import epluribus as epl
+    >>> graph = networkx.planted_partition_graph(2, 30, 0.5, 0.05, seed=1)
+    >>> model = epl.models.StochasticBlockModel(graph)
+    >>> check = epl.uncertainty.link_check(model, n_draws=200, rng=1)
+    >>> check.calibrated, bool(check.auc > 0.7)
+    (True, True)
+    """
+    if not isinstance(model, NetworkModel):
+        raise TypeError(
+            "'model' must be a block model of a network, such as StochasticBlockModel; got a "
+            f"{type(model).__name__}."
+        )
+    part, generator = check_fraction(share, "share", one=False), make_rng(rng)
+    fewer, held_out = model._thin(part, generator)
+    trace = sample(fewer, n_draws=n_draws, n_chains=n_chains, n_jobs=n_jobs, rng=generator)
+    others, weight = _other_pairs(fewer, held_out, generator)
+    pairs = np.concatenate([held_out, others])
+    linked = np.repeat([1, 0], [len(held_out), len(others)])
+    predicted = fewer._predict(pairs, np.asarray(trace.draws), part)
+    return LinkCheck(pairs, linked, predicted, weight, part, trace)
+
+
+def _other_pairs(
+    fewer: NetworkModel, held_out: IntArray, generator: np.random.Generator
+) -> tuple[IntArray, float]:
+    """Random pairs that had no link held out, and, for zeros and ones, have none in the rest either."""
+    N, directed = fewer.n_items, fewer.directed
+    n = 20_000  # pairs that are looked at, of twice as many: those that are no pairs are left out
+    pairs = generator.integers(0, N, (2 * n, 2))
+    own = pairs[:, 0] == pairs[:, 1]
+    loops = fewer.loops or fewer.with_degrees
+    if not directed:
+        pairs.sort(axis=1)
+    if not loops:
+        pairs = pairs[~own]
+    elif not directed:  # a loop of an undirected network is drawn half as often as a pair
+        pairs = np.concatenate([pairs, pairs[own]])
+    pairs = pairs[:n]
+    code, taken = (x[:, 0] * N + x[:, 1] for x in (pairs, held_out))
+    free = ~np.isin(code, taken) & fewer._open(pairs)
+    # How many there are in all: the share of the random pairs that qualify, times all pairs.
+    total = (N * N if directed else N * (N + 1) / 2) - (0 if loops else N)
+    return pairs[free], float(free.mean() * total / max(int(free.sum()), 1))

@@ -1,17 +1,17 @@
 """How many groups the draws fall into: the one rule behind `modes`, the line of `health`, and the report.
 
-In the space of pairs of items (1 if together) Binder's loss is a squared Euclidean distance, so that classical
-scaling of the draws is exact. Three steps, repeated within every group that is found:
+In the space of pairs of items (1 if together) Binder's loss is a squared Euclidean distance, so that principal
+components of the draws are found exactly. Pairs that a draw has not seen are left at their mean. Three steps,
+repeated within every group that is found:
 
 1. *Directions.* Labels of all draws are matched to a consensus, and those of each item shuffled over the draws: what
-   items share is gone. A direction is kept if the draws vary along it more than along any after the shuffle.
+   items share is gone. A component is kept if the draws vary along it more than along any after the shuffle.
 2. *Groups.* Along these directions the density of draws is a sum of Gaussian kernels. From high to low density
-   draws join the groups near them. Two groups that meet stay apart if the lower peak is clearly denser than the place
-   where they meet (persistence; Chazal, Guibas, Oudot & Skraba 2013). The scale is a *move*: how far one item gets
-   that moves alone. A border that moves item by item is one group; draws between which two items jump together are two.
-3. *A second look.* Directions bend: along a path on which items move one by one, they crowd its ends. For every two
-   groups draws are therefore counted along the number of items that are placed as in the second group, and the groups
-   are one if step 2 finds no gap there.
+   draws join the groups of their nearest neighbors. Two groups that meet stay apart if the lower peak is clearly
+   denser than the place where they meet (persistence; Chazal, Guibas, Oudot & Skraba 2013).
+3. *A second look.* A border that moves item by item is one group, though some places of it have more draws than
+   others, and directions bend along it. For every two groups draws are therefore counted along the number of items
+   that are placed as in the second group, and the groups are one if step 2 finds no gap of two items there.
 
 Draws are *diffuse* if two draws of a group agree no better than if the items of one were shuffled.
 
@@ -21,22 +21,21 @@ Journal of the ACM 60 (6). doi:10.1145/2535927
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from epluribus._kernels.modes import draw_distances, single_moves
 from epluribus._typing import FloatArray, IntArray
 from epluribus.diagnostics import by_chain, ess
 from epluribus.draws import Draws
 from epluribus.draws.rows import resample
 
-_SIZE = (400, 500)
-"""Numbers of draws and of items that are looked at: enough to see a group of 5 %, in less than a second."""
+_SIZE = (400, 300)
+"""Numbers of draws and of items that are looked at: enough to see a group of 5 %, in about a second."""
 _FEWEST = 0.04
 """Smallest share of a group: a little less than 5 %, since the share in a sample varies."""
 _COHERENT = 1.1
@@ -49,19 +48,6 @@ _DIFFUSE = 0.05
 """Agreement of two draws beyond chance, as a share of the largest, below which they are diffuse."""
 _ENOUGH, _ENTRIES = 40, 3.0
 """Independent draws below which one group proves little; effective entries below which a weight is not trusted."""
-
-
-class Looked(NamedTuple):
-    """The draws that are looked at."""
-
-    rows: IntArray
-    """Their numbers, in order; one of large weight may be there several times."""
-    labels: IntArray
-    """(n_rows, n_chosen) canonical labels of the items looked at; -1 if missing."""
-    square: FloatArray
-    """(n_rows, n_rows) numbers of pairs on which two draws disagree."""
-    left_out: int
-    """Draws left out because they share no pair of items with most others."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +65,9 @@ class DrawGroups:
     n_effective: float
     """Number of independent draws that say as much, from weights, autocorrelation and missing labels."""
     entries: FloatArray
-    """(n,) effective number of times that the chains entered each group."""
+    """(n,) effective number of times that the chains entered each group; infinite for an ensemble."""
     early: NDArray[np.bool_]
     """(n_draws,) the draws at the beginning of chains that are a group of their own: burn-in."""
-    left_out: int
-    """Draws left out because they share no pair of items with most others."""
     ensemble: bool
     """Whether the draws are an ensemble of clusterings, which have no order."""
 
@@ -101,16 +85,20 @@ class DrawGroups:
         if self.n > 1:
             doubt = "" if self.trusted else ", between which the chains hardly move"
             return f"{self.n} competing partitions{doubt}", False
-        if self.early.any():
-            return (
-                f"{int(self.early.sum()):,} draws at the beginning of the chains are burn-in",
-                False,
-            )
         if self.n_effective < _ENOUGH:
             worth = f"worth only {self.n_effective:.0f} independent ones"
             return f"cannot be known: these {draws} are {worth}", None
+        if self.early.any():
+            early = int(self.early.sum())
+            return (
+                f"{early:,} draws at the beginning of the chains are burn-in: leave them out",
+                False,
+            )
         if self.diffuse:
-            return f"no partition is a fair summary: the {draws} are diffuse", False
+            return (
+                f"no partition is a fair summary: two {draws} agree no better than by chance",
+                False,
+            )
         if weak is not None and weak > 0.5:
             return "one mode, but most items are seldom with the others of their cluster", False
         if weak is None:
@@ -118,127 +106,130 @@ class DrawGroups:
         return "one partition is a fair summary", True
 
 
-def look(draws: Draws) -> Looked:
-    """At most 400 draws, on at most 500 items, and the distances between them."""
-    rows = _choose_draws(draws)
-    labels = _labels(draws, rows, _choose_items(draws, np.random.default_rng(0)))
-    square = draw_distances(labels, int(labels.max()) + 1)
-    known = np.isnan(square).mean(axis=1) <= 0.5
-    known |= not known.any()
-    square = _filled(square[np.ix_(known, known)])
-    return Looked(rows[known], labels[known], square, int((~known).sum()))
-
-
 def find_groups(draws: Draws) -> DrawGroups:
     """The groups of draws. They depend on the draws alone: random numbers have a fixed seed."""
-    rows, labels, square, left_out = look(draws)
+    rng = np.random.default_rng(0)
+    rows, labels = look(draws, rng)
+    fewest = max(4.0, _FEWEST * len(rows))
+    found = sorted(_split(np.arange(len(rows)), labels, fewest, rng), key=len, reverse=True)
+    diffuse = _are_diffuse(labels, found)
     group = np.full(len(rows), -1)
-    fewest, rng = max(3.0, _FEWEST * len(rows)), np.random.default_rng(0)
-    found = _split(np.arange(len(rows)), labels, square, fewest, rng)
-    for number, members in enumerate(sorted(found, key=len, reverse=True)):
-        group[members] = number
-    diffuse = _are_diffuse(labels, square, group)
-    if diffuse:
-        group[:] = 0
-    early = np.zeros(draws.n_draws, dtype=bool)
-    if draws.kind != "ensemble" and group.max() > 0:
+    for number, members in enumerate(found):
+        group[members] = 0 if diffuse else number
+    early, ensemble = np.zeros(draws.n_draws, dtype=bool), draws.kind == "ensemble"
+    if group.max() > 0 and not ensemble:
         group, early = _without_burn_in(draws, rows, group)
-    n = int(group.max()) + 1
-    ensemble = draws.kind == "ensemble"
-    if ensemble:  # no order, no entries; the clusterings are all there is
-        entries, effective = np.full(n, np.inf), np.inf
-    else:
-        entries = count_entries(group, draws.chains[rows], n)[1]
-        later = ~early[rows]
-        square = square[np.ix_(later, later)]
-        effective = _effective(draws, rows[later], labels[later], square)
-    return DrawGroups(rows, group, n, diffuse, effective, entries, early, left_out, ensemble)
+    n, later = int(group.max()) + 1, ~early[rows]
+    times, entries = count_entries(group, draws.chains[rows], n)
+    effective = _effective(draws, rows[later], labels[later])
+    if ensemble:  # no order, no entries
+        entries = np.full(n, np.inf)
+    elif times.sum() > draws.n_chains + 2 and 2 * (times == 1).sum() > n:
+        # Chains that stay long at each place, seldom come back, and would find others.
+        group, n, entries, effective = np.minimum(group, 0), 1, entries[:1], float(times.sum())
+    return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
 
 
-def _choose_draws(draws: Draws) -> IntArray:
-    """At most 400 draws in their order, drawn systematically by their weights."""
-    weights = draws.draw_weights
-    n = min(_SIZE[0], draws.n_draws)
-    if n == draws.n_draws and (weights == weights[0]).all():
-        return np.arange(n)
-    return resample(weights, n)
-
-
-def _choose_items(draws: Draws, rng: Generator) -> IntArray:
-    """At most 500 items: in fives that share a cluster in one draw, since clusters may be small."""
-    n = draws.n_items
-    if n <= _SIZE[1]:
-        return np.arange(n)
-    listed = np.argsort(draws.store.columns(draws.index[:1])[:, 0], kind="stable")
-    begin = rng.choice(n // 5, _SIZE[1] // 5, replace=False) * 5
-    return np.sort(listed[(begin[:, None] + np.arange(5)).ravel()])
-
-
-def _labels(draws: Draws, rows: IntArray, items: IntArray) -> IntArray:
-    """(n_rows, n_chosen) canonical labels of the chosen items in the chosen draws; -1 if missing."""
+def look(draws: Draws, rng: Generator) -> tuple[IntArray, IntArray]:
+    """At most 400 draws by their weights, and their labels of at most 300 items; -1 if missing."""
+    weights, n = draws.draw_weights, min(_SIZE[0], draws.n_draws)
+    equal = n == draws.n_draws and (weights == weights[0]).all()
+    rows = np.arange(n) if equal else resample(weights, n)
+    items = np.arange(draws.n_items)
+    if (
+        draws.n_items > _SIZE[1]
+    ):  # fives that share a cluster in one draw, since clusters may be small
+        fives = rng.choice(draws.n_items // 5, _SIZE[1] // 5, replace=False)[:, None] * 5
+        listed = np.argsort(draws.store.columns(draws.index[:1])[:, 0], kind="stable")
+        items = np.sort(listed[(fives + np.arange(5)).ravel()])
     table = draws.store.rows(items)[:, draws.index[rows]].T.astype(np.int64) - draws.has_missing
-    return _canonical(table)
+    return rows, np.stack([_canonical(row) for row in table])
 
 
-def _canonical(labels: IntArray) -> IntArray:
-    """Rows of labels numbered from 0; -1 stays."""
-    out = np.full(labels.shape, -1)
-    for row, new in zip(labels, out, strict=True):
-        seen = row >= 0
-        new[seen] = np.unique(row[seen], return_inverse=True)[1]
+def _canonical(row: IntArray) -> IntArray:
+    """A row of labels numbered from 0; -1 stays."""
+    seen, out = row >= 0, np.full(len(row), -1)
+    out[seen] = np.unique(row[seen], return_inverse=True)[1]
     return out
 
 
-def _split(
-    rows: IntArray, labels: IntArray, square: FloatArray, fewest: float, rng: Generator
-) -> list[IntArray]:
+def _pairs(labels: IntArray) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """For each item and those before it: whether together in each draw, less the mean; whether both are seen."""
+    seen = (labels >= 0).astype(np.float32)
+    for i in range(1, labels.shape[1]):
+        both = seen[:, :i] * seen[:, i : i + 1]
+        together = both * (labels[:, :i] == labels[:, i : i + 1])
+        mean = together.sum(axis=0) / np.maximum(1, both.sum(axis=0))
+        yield together - both * mean, both
+
+
+def inner_products(labels: IntArray) -> FloatArray:
+    """(n_draws, n_draws) inner products of the draws about their mean, over the pairs of items that both have seen."""
+    out = np.zeros((len(labels), len(labels)))
+    for together, _ in _pairs(labels):
+        out += together @ together.T
+    return out
+
+
+def _places(labels: IntArray, vectors: FloatArray) -> FloatArray:
+    """(n_draws, n_directions) coordinates of the draws, from the pairs that each has seen, in moves of one item."""
+    n = labels.shape[1]
+    along, length = np.zeros(vectors.shape), np.zeros(vectors.shape)
+    weight = np.zeros((n, vectors.shape[1], n))  # what a pair of items that is together adds
+    for i, (together, both) in enumerate(_pairs(labels), 1):
+        direction = together.T @ vectors.astype(np.float32)
+        along += together @ direction
+        length += both @ direction**2
+        weight[i, :, :i], weight[:i, :, i] = direction.T, direction
+    total = length.max(axis=0)
+    # The longest way of one item that goes to another cluster, or stays alone, in some of the draws.
+    moves = []
+    for row in labels[:: max(1, len(labels) // 40)]:
+        cluster = weight @ (row[:, None] == np.arange(row.max() + 2))
+        own = np.take_along_axis(cluster, row[:, None, None], axis=2)
+        cluster = np.where(np.arange(row.max() + 2) == row[:, None, None], own, cluster - own)
+        moves.append(np.sqrt((cluster[row >= 0] ** 2).sum(axis=1)).max())
+    # Who has seen little of a direction stays near the mean.
+    return along * total / np.maximum(length, 0.05 * total) / max(float(np.median(moves)), 1e-12)
+
+
+def _split(rows: IntArray, labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
     """Groups of the given draws, and groups within these."""
-    if len(rows) < 2 * fewest or not square[np.ix_(rows, rows)].any():
+    if len(rows) < 2 * fewest:
         return [rows]
-    found = _groups_of(labels[rows], square[np.ix_(rows, rows)], fewest, rng)
+    found = _groups_of(labels[rows], fewest, rng)
     if len(found) < 2:
         return [rows]
-    return [part for own in found for part in _split(rows[own], labels, square, fewest, rng)]
+    return [part for own in found for part in _split(rows[own], labels, fewest, rng)]
 
 
-def _groups_of(
-    labels: IntArray, square: FloatArray, fewest: float, rng: Generator
-) -> list[IntArray]:
+def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
     """The groups that the draws fall into at once; a single one if they do not."""
-    matched = _match_labels(labels, labels[square.sum(axis=1).argmin()])
-    values, vectors = np.linalg.eigh(_gram(square))
-    shuffled = _canonical(_shuffle(matched, rng))
-    by_chance = _filled(draw_distances(shuffled, int(shuffled.max()) + 1))
-    kept = np.flatnonzero(values > _COHERENT * np.linalg.eigvalsh(_gram(by_chance))[-1])[-_MOST:]
+    values, vectors = np.linalg.eigh(inner_products(labels))
+    everything = [np.arange(len(labels))]
+    if values[-1] < 1e-6:
+        return everything
+    central = np.linalg.norm(vectors * np.sqrt(np.maximum(values, 0)), axis=1).argmin()
+    matched = _match_labels(labels, labels[central])
+    shuffled = matched.copy()
+    for i in range(labels.shape[1]):
+        seen = np.flatnonzero(matched[:, i] >= 0)
+        shuffled[seen, i] = matched[rng.permutation(seen), i]
+    by_chance = np.linalg.eigvalsh(inner_products(shuffled))[-1]
+    kept = np.flatnonzero(values > _COHERENT * by_chance)[-_MOST:]
     if len(kept) == 0:
-        return [np.arange(len(labels))]
-    scale = np.sqrt(values[kept])
-    places = vectors[:, kept] * scale
-    move = np.median(single_moves(labels, int(labels.max()) + 1, vectors[:, kept] / scale))
+        return everything
+    places = _places(labels, vectors[:, kept])
     distance = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))
-    found = _peaks(distance / move, fewest)
+    found = _peaks(distance, fewest)
     # The second look: groups without a gap between them are one.
     name = np.arange(len(found))
     for a, b in combinations(range(len(found)), 2):
-        placed = _placed_as_second(matched[found[a]], matched[found[b]])
-        if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
-            name[name == name[b]] = name[a]
-    return [
-        np.concatenate([found[g] for g in np.flatnonzero(name == n)]) for n in sorted(set(name))
-    ]
-
-
-def _filled(square: FloatArray) -> FloatArray:
-    """Distances, where unknown ones are taken for the mean."""
-    known = ~np.isnan(square)
-    return np.where(known, square, square[known].mean())
-
-
-def _gram(square: FloatArray) -> FloatArray:
-    """Inner products about the mean, from squared distances."""
-    return (
-        np.asarray(square.mean(axis=0) + square.mean(axis=1)[:, None] - square - square.mean()) / 2
-    )
+        if name[a] != name[b]:
+            placed = _placed_as_second(matched[found[a]], matched[found[b]])
+            if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
+                name[name == name[b]] = name[a]
+    return [np.concatenate([found[g] for g in np.flatnonzero(name == n)]) for n in np.unique(name)]
 
 
 def _match_labels(labels: IntArray, target: IntArray) -> IntArray:
@@ -251,30 +242,28 @@ def _match_labels(labels: IntArray, target: IntArray) -> IntArray:
         t, i = np.nonzero(matched >= 0)
         np.add.at(counts, (i, matched[t, i]), 1)
         # The most frequent label of each item.
-        target = np.where(counts.max(axis=1) > 0, counts.argmax(axis=1), -1)
-        target = _canonical(target[None])[0]
+        target = _canonical(np.where(counts.max(axis=1) > 0, counts.argmax(axis=1), -1))
     return matched
 
 
 def _match(row: IntArray, target: IntArray) -> IntArray:
-    """Clusters named after those that they share most items with, if that is mutual; others by their first item."""
+    """Clusters named after the largest that they hold most of, or that they share most items with, if that is mutual.
+
+    The largest other one is a second part of that cluster; further ones are named after their first item.
+    """
     both = (row >= 0) & (target >= 0)
     k, n = int(target.max()) + 1, int(row.max()) + 1
     shared = np.bincount(row[both] * k + target[both], minlength=n * k).reshape(n, k)
-    nearest = shared.argmax(axis=1)
+    most = 2 * shared > shared.sum(axis=0)
+    nearest = np.where(most, len(row) + np.bincount(target[target >= 0]), shared).argmax(axis=1)
     mutual = (shared.argmax(axis=0)[nearest] == np.arange(n)) & (shared.max(axis=1) > 0)
     seen = row >= 0
-    first = np.flatnonzero(seen)[np.unique(row[seen], return_index=True)[1]]
-    return np.where(seen, np.where(mutual, nearest, k + first)[row], -1)
-
-
-def _shuffle(labels: IntArray, rng: Generator) -> IntArray:
-    """The labels of each item in random order over the draws that have seen it."""
-    out = labels.copy()
-    for i in range(labels.shape[1]):
-        seen = np.flatnonzero(labels[:, i] >= 0)
-        out[seen, i] = labels[rng.permutation(seen), i]
-    return out
+    name = 2 * k + np.flatnonzero(seen)[np.unique(row[seen], return_index=True)[1]]
+    others = np.flatnonzero(~mutual)[np.argsort(-shared[~mutual].sum(axis=1), kind="stable")]
+    second = others[np.unique(nearest[others], return_index=True)[1]]
+    name[second] = k + nearest[second]
+    name[mutual] = nearest[mutual]
+    return np.where(seen, name[row], -1)
 
 
 def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
@@ -284,29 +273,22 @@ def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
     # Neighbors are mutually among the nearest, or about one move apart. A kernel narrower than that would see
     # peaks at every step of a path on which items move one by one.
     width = max(0.5, float(np.median(near)))
-    linked = (distance <= np.minimum(near[:, None], near)) | (distance <= 1.25)
+    linked = distance <= np.maximum(np.minimum(near[:, None], near), 1.25)
     density = np.exp(-0.5 * (distance / width) ** 2).sum(axis=1)
-    root, size = np.arange(n), np.ones(n)
-    group = np.full(n, -1)  # the peak of the group of each draw, once it has joined one
+    group, size = np.full(n, -1), np.zeros(n)  # the peak of the group of each draw that has joined
     for t in np.argsort(-density, kind="stable"):
         peaks = np.unique(group[linked[t] & (group >= 0)])
-        if len(peaks) == 0:
-            group[t] = t
-            continue
-        peaks = peaks[np.argsort(-density[peaks], kind="stable")]
+        peaks = peaks[np.argsort(-density[peaks], kind="stable")] if len(peaks) else np.array([t])
         group[t] = peaks[0]
         size[peaks[0]] += 1
         for lower in peaks[1:]:
             rise = np.log(density[lower] / density[t])
             error = np.sqrt(1 / density[lower] + 1 / density[t])
-            large = min(size[lower], size[peaks[0]]) >= fewest
-            if not (large and rise > _PEAK * error):
+            if min(size[lower], size[peaks[0]]) < fewest or rise <= _PEAK * error:
                 group[group == lower] = peaks[0]
                 size[peaks[0]] += size[lower]
-    found = [
-        np.flatnonzero(group == peak) for peak in root[np.bincount(group, minlength=n) >= fewest]
-    ]
-    return found or [np.arange(n)]
+    found = [np.flatnonzero(group == peak) for peak in np.unique(group)]
+    return [members for members in found if len(members) >= fewest] or [np.arange(n)]
 
 
 def _placed_as_second(first: IntArray, second: IntArray) -> FloatArray:
@@ -332,21 +314,26 @@ def _placed_as_second(first: IntArray, second: IntArray) -> FloatArray:
 # --- what is said of the groups ---
 
 
-def _are_diffuse(labels: IntArray, square: FloatArray, group: IntArray) -> bool:
+def _are_diffuse(labels: IntArray, groups: list[IntArray]) -> bool:
     """Whether two draws of a group agree hardly better than by chance."""
-    n = labels.shape[1]
+    n, apart, by_chance = labels.shape[1], 0.0, 0.0
     sizes = np.stack([np.bincount(row[row >= 0], minlength=n) for row in labels]).astype(float)
     seen = sizes.sum(axis=1)
     together = (sizes * (sizes - 1)).sum(axis=1) / np.maximum(1, seen * (seen - 1))
-    one, other = together[:, None], together[None]
-    by_chance = n * (n - 1) / 2 * (one * (1 - other) + other * (1 - one))
-    same = (group[:, None] == group) & (group >= 0)[:, None]
-    np.fill_diagonal(same, False)
     # Shuffling changes nothing where nearly all items are together, or alone: then that is the summary.
     alone = ((sizes == 1).sum(axis=1) / np.maximum(1, seen)).mean()
     if max(together.mean(), alone) >= 0.7:
         return False
-    return bool(square[same].sum() > (1 - _DIFFUSE) * by_chance[same].sum())
+    for own in groups:
+        # Pairs on which two draws of the group disagree.
+        apart += len(own) * sum(
+            float((part**2).sum(axis=0) @ (len(own) / np.maximum(1, both.sum(axis=0) - 1)))
+            for part, both in _pairs(labels[own])
+        )
+        q = together[own]
+        chance = q[:, None] * (1 - q) + (1 - q)[:, None] * q
+        by_chance += (chance.sum() - np.trace(chance)) * n * (n - 1) / 4
+    return apart > (1 - _DIFFUSE) * by_chance
 
 
 def _without_burn_in(
@@ -372,23 +359,23 @@ def _without_burn_in(
 def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, FloatArray]:
     """How often each of n groups was entered, and effectively: (sum r)^2 / sum r^2 over its stretches r."""
     chains, group = chains[group >= 0], group[group >= 0]
-    new = np.r_[True, (np.diff(group) != 0) | (np.diff(chains) != 0)]
-    begin = np.flatnonzero(new)
+    begin = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(chains) != 0)])
     length = np.diff(np.append(begin, len(group))).astype(float)
     total = np.bincount(group[begin], weights=length, minlength=n)
     squares = np.bincount(group[begin], weights=length**2, minlength=n)
     return np.bincount(group[begin], minlength=n), total**2 / np.maximum(squares, 1)
 
 
-def _effective(draws: Draws, rows: IntArray, labels: IntArray, square: FloatArray) -> float:
-    """Number of independent draws with complete labels that say as much."""
-    weights = draws.draw_weights
-    kish = weights.sum() ** 2 / (weights**2).sum()
-    # How far the draws are from the most central one, and how they lie along the longest direction.
-    central = square[square.sum(axis=1).argmin()]
-    longest = np.linalg.eigh(_gram(square))[1][:, -1]
+def _effective(draws: Draws, rows: IntArray, labels: IntArray) -> float:
+    """Number of independent draws with complete labels that say as much; complete clusterings are all there is."""
+    weights, seen = draws.draw_weights, float(((labels >= 0).mean(axis=1) ** 2).mean())
+    kish = float(weights.sum() ** 2 / (weights**2).sum()) * seen
+    if draws.kind == "ensemble":
+        return kish if draws.has_missing else np.inf
+    # How far the draws are from the mean, and how they lie along the longest direction.
+    inner = inner_products(labels)
     part = draws[rows] if len(rows) < draws.n_draws else draws
-    found = [ess(by_chain(series, part)) for series in (central, longest)]
-    mixing = np.nanmin([*found, len(rows)]) / len(rows)
-    seen = float(((labels >= 0).mean(axis=1) ** 2).mean())
-    return float(kish * mixing * seen)
+    series = (np.diag(inner), np.linalg.eigh(inner)[1][:, -1])
+    return (
+        kish * float(np.nanmin([*(ess(by_chain(x, part)) for x in series), len(rows)])) / len(rows)
+    )

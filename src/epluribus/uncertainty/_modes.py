@@ -3,8 +3,8 @@
 `_draw_modes.py` says into how many groups the draws fall. Each mode is the partition with the smallest expected loss
 over the draws of a group, and its weight is the share of the draws that are nearest to it. Weights are trusted
 only if the chains entered each group several times.
-For a given number, Ward's tree of the draws is cut; then, as in k-means, modes and nearest draws are found in turn
-(WASABI, Balocchi & Wade 2025).
+For a given number, or one chosen by the elbow of the mean distance, Ward's tree of the draws is cut; then, as in
+k-means, modes and nearest draws are found in turn (WASABI, Balocchi & Wade 2025).
 
 Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. doi:10.48550/arXiv.2506.16295
 """
@@ -31,13 +31,21 @@ from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.search._minimize import minimize_within
-from epluribus.uncertainty._draw_modes import DrawGroups, count_entries, find_groups, look
+from epluribus.uncertainty._draw_modes import (
+    DrawGroups,
+    count_entries,
+    find_groups,
+    inner_products,
+    look,
+)
 from epluribus.uncertainty._items import items
 
 _TINY = 0.05
 """A group of smaller weight is not called a mode, even if this number of modes was asked for."""
 _ROUNDS = 5
 """Largest number of rounds in which modes and nearest draws are found in turn; most end after two."""
+_MOST = 8
+"""Largest number that the elbow may be at."""
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -66,8 +74,8 @@ class Modes(Shown):
     """Number of distinct partitions among the draws."""
     loss: Loss
     """The loss, as a distance between draws and modes."""
-    chosen: bool
-    """Whether the number of modes was found by the rule, not asked for."""
+    choice: str
+    """Where the number of modes is from: "auto" (the rule), "elbow", or "asked"."""
     groups: DrawGroups | None
     """What the rule found; None if the number was asked for, or time was up."""
     weak: float | None
@@ -120,18 +128,12 @@ class Modes(Shown):
     @property
     def sentence(self) -> str:
         """Whether one estimate is a fair summary, and why."""
-        parts = [self._one() if self.n_modes == 1 else self._several()]
-        if self.burn_in:
-            parts.append(
-                f"{count(self.burn_in, 'draw')} at the beginning of the chains are a group of their own, which "
-                "was never entered again: burn-in that should be left out."
-            )
-        if self.groups is not None and self.groups.left_out:
-            left_out = count(self.groups.left_out, self._draw)
-            parts.append(f"{left_out} shared too few items with others to be compared.")
+        text = self._one() if self.n_modes == 1 else self._several()
+        if self.burn_in and self.n_modes > 1:
+            text += f" {count(self.burn_in, 'draw')} at the beginning of the chains are burn-in."
         if not self.converged:
-            parts.append("Time was up before the search ended: this is the best so far.")
-        return " ".join(parts)
+            text += " Time was up before the search ended: this is the best so far."
+        return text
 
     @property
     def _draw(self) -> str:
@@ -145,27 +147,18 @@ class Modes(Shown):
         if self.groups is None:
             return "Whether one partition is a fair summary was not tested."
         if self.fair is None:
-            return f"Whether one partition is a fair summary {self.headline}, and show no second group."
-        if self.diffuse:
-            return (
-                f"No partition is a fair summary: two {self._draw}s agree no better than if the items of one were "
-                "shuffled."
-            )
-        none = f"the {self._draw}s show no second group"
-        if self.weak is not None and self.weak > 0.5:
-            return (
-                f"One mode, but not solid groups: {none}, and yet {percent(self.weak)} of the items are with the "
-                f"others of their cluster in fewer than half of the {self._draw}s."
-            )
-        return f"One partition is a fair summary: {none} with a gap between."
+            return f"Whether one partition is a fair summary {self.headline}."
+        why = f": the {self._draw}s show no second group with a gap between" if self.fair else ""
+        return f"{self.headline[0].upper()}{self.headline[1:]}{why}."
 
     def _several(self) -> str:
         """How the modes differ, and their weights if these mean something."""
         number = f"{_NUMBERS.get(self.n_modes, str(self.n_modes))} competing partitions"
         if self.trusted:
             number += f", {sentence_list([percent(weight) for weight in self.weights])}"
-        if not self.chosen:
-            number = f"As asked for, {number[0].lower()}{number[1:]}"
+        if self.choice != "auto":
+            how = "As asked for" if self.choice == "asked" else "At the elbow of the mean distance"
+            number = f"{how}, {number[0].lower()}{number[1:]}"
         text = f"{number}: {'; '.join(self.changes)}."
         if not self.trusted:
             which = int(self.entries.argmin())
@@ -175,7 +168,7 @@ class Modes(Shown):
                 "weights are not to be trusted."
             )
         small = [_ordinal(int(m)) for m in np.flatnonzero(self.weights < _TINY)]
-        if small and not self.chosen:
+        if small and self.choice != "auto":
             text += (
                 f" But the {sentence_list(small)} {'has' if len(small) == 1 else 'have'} less than "
                 f"{percent(_TINY)} of the {self._draw}s: too few to be called a mode."
@@ -187,7 +180,7 @@ class Modes(Shown):
         return {
             "loss": self.loss.name,
             "n_modes": self.n_modes,
-            "chosen": self.chosen,
+            "choice": self.choice,
             "converged": self.converged,
             "sentence": self.sentence,
             "fair": self.fair,
@@ -245,8 +238,9 @@ def modes(
         The posterior sample, or an ensemble of clusterings.
     loss : str or Loss, default "vi"
         The loss of the partitions; see `epluribus.losses.available`. The number of modes does not depend on it.
-    n_modes : int or "auto", default "auto"
-        Number of modes; "auto" finds it by the rule in the notes.
+    n_modes : int, "auto" or "elbow", default "auto"
+        Number of modes; "auto" finds it by the rule in the notes, "elbow" takes the one of up to eight after which
+        more modes bring the draws least nearer.
     rng : int, Generator or SeedSequence, optional
         Source of randomness of the searches: the same gives the same answer.
     n_jobs : int, optional
@@ -266,7 +260,7 @@ def modes(
     -----
     The rule looks for directions in which items move together, and for groups of draws along them, with fewer
     draws between two groups than chance explains and at least 4 % of the draws in each. Partitions between which
-    items move one by one are one group. It looks at no more than 400 draws and 500 items, and depends on the draws
+    items move one by one are one group. It looks at no more than 400 draws and 300 items, and depends on the draws
     alone: the same draws give the same number of modes. One mode is a fair summary if it is worth some 40
     independent draws, and if most items are with the others of their cluster in at least half of the draws.
 
@@ -274,7 +268,7 @@ def modes(
     --------
     >>> import epluribus as epl
     >>> one, other = [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]
-    >>> found = epl.uncertainty.modes([one] * 6 + [other] * 4, rng=1)
+    >>> found = epl.uncertainty.modes([one, other, one, other, one] * 20, rng=1)
     >>> found.labels
     array([[0, 0, 0, 1, 1, 1],
            [0, 0, 1, 1, 2, 2]])
@@ -282,10 +276,11 @@ def modes(
     array([0.6, 0.4])
     """
     sample, chosen = as_draws(draws), losses.get(loss)
-    automatic = isinstance(n_modes, str)
-    if automatic and n_modes != "auto":
-        raise ValueError(f"'n_modes' must be an integer or 'auto'; got {shown(n_modes)}.")
-    asked = 1 if automatic else check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
+    choice = n_modes if isinstance(n_modes, str) else "asked"
+    if choice not in ("auto", "elbow", "asked"):
+        raise ValueError(f"'n_modes' must be an integer, 'auto' or 'elbow'; got {shown(n_modes)}.")
+    if choice == "asked":
+        n_modes = check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
     stopper = Stopper(time_limit)
     bar = make_progress(progress, 2, "modes", stopper)
     search = _Search(sample, chosen, make_rng(rng), resolve_jobs(n_jobs), stopper)
@@ -295,12 +290,12 @@ def modes(
         bar.show(1, {})
         stopper.check()
         parts = [keep]
-        if automatic and not stopper.stopped:
+        if choice == "auto" and not stopper.stopped:
             groups = find_groups(sample)
             parts = [np.unique(groups.rows[groups.group == g]) for g in range(groups.n)]
             keep = keep[~groups.early[keep]]
-        elif asked > 1:
-            parts = _cut(sample, asked)
+        elif choice != "auto":
+            parts = _cut(sample, n_modes)
         several = len(parts) > 1 or (groups is not None and groups.early.any())
         labels = search.refine(parts, keep) if several else single[None]
         bar.show(2, {})
@@ -326,7 +321,7 @@ def modes(
         entries=count_entries(nearest[kept.index], kept.chains, len(labels))[0],
         n_distinct=int((sample.weights > 0).sum()),
         loss=chosen,
-        chosen=automatic,
+        choice=choice,
         groups=groups,
         weak=weak,
         converged=search.converged,
@@ -382,17 +377,33 @@ def _weights(nearest: IntArray, draws: Draws) -> FloatArray:
     return np.bincount(nearest, weights=draws.shares).astype(np.float64)
 
 
-def _cut(draws: Draws, n: int) -> list[IntArray]:
-    """At most n groups of the draws looked at: Ward's tree of their distances, cut."""
+def _cut(draws: Draws, n: int | str) -> list[IntArray]:
+    """At most n groups of the draws looked at, or as many as the elbow says: Ward's tree of their distances, cut."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    rows, _, square, _ = look(draws)
+    rows, labels = look(draws, np.random.default_rng(0))
     if len(rows) < 2:
         return [rows]
+    inner = inner_products(labels)
+    square = np.maximum(np.diag(inner)[:, None] + np.diag(inner) - 2 * inner, 0)
+    square[np.arange(len(rows)), np.arange(len(rows))] = 0
     tree = linkage(squareform(np.sqrt(square), checks=False), "ward")
+    cuts = {m: fcluster(tree, m, criterion="maxclust") for m in range(1, _MOST + 2)}
+    if n == "elbow":
+        # Mean distance of a draw to the central draw of its group; the elbow is where its fall slows down most.
+        mean = [
+            sum(square[np.ix_(own, own)].sum(axis=0).min() for own in _members(cut))
+            for cut in cuts.values()
+        ]
+        n = int(np.argmax(np.diff(mean, 2))) + 2 if mean[0] > 0 else 1
     group = fcluster(tree, n, criterion="maxclust")
-    return [np.unique(rows[group == g]) for g in np.unique(group)]
+    return [np.unique(rows[own]) for own in _members(group)]
+
+
+def _members(group: IntArray) -> list[IntArray]:
+    """The members of each group."""
+    return [np.flatnonzero(group == g) for g in np.unique(group)]
 
 
 def _ordinal(m: int) -> str:

@@ -12,17 +12,19 @@ item of the cluster that y joins belongs to cluster C of the estimate.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtr
 
 from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
-from epluribus.models import Mixture
+from epluribus.models import GaussianMixture, Mixture
+from epluribus.models.mixtures import condition
 
 _KEPT = 1 << 24
 """Numbers (128 MB) kept for clusters that come back in other draws."""
@@ -71,19 +73,19 @@ def check_mixture(model: Any) -> None:
         raise TypeError(f"'model' must be {asked}; got a {type(model).__name__}.")
 
 
-def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsLike) -> Prediction:
+def predict(best: Estimate | LabelsLike, draws: DrawsLike, model: Mixture, new: Any) -> Prediction:
     """Cluster probabilities of new items, given the estimate and the draws of a mixture.
 
     Parameters
     ----------
-    model : Mixture
-        The model of the data, such as `GaussianMixture`: the one that was sampled.
-    new : array_like of shape (n_new,) or (n_new, n_columns)
-        The new items, with the columns of the data. Cells may be missing.
     best : Estimate or array_like of shape (n_items,)
         The estimate, whose clusters the probabilities refer to.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
+    model : Mixture
+        The model of the data, such as `GaussianMixture`: the one that was sampled.
+    new : array_like of shape (n_new,) or (n_new, n_columns)
+        The new items, with the columns of the data. Cells may be missing.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def predict(model: Mixture, new: Any, best: Estimate | LabelsLike, draws: DrawsL
     >>> model = epl.models.GaussianMixture(y)
     >>> draws = epl.sample(model, n_draws=200, rng=1).draws
     >>> best = epl.minimize(draws, rng=1)
-    >>> epl.uncertainty.predict(model, [0.2, 5.1], best, draws).labels
+    >>> epl.uncertainty.predict(best, draws, model, [0.2, 5.1]).labels
     array([0, 1])
     """
     check_mixture(model)
@@ -147,3 +149,69 @@ def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:
     high = logs.max(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):  # a cluster that shares no item has probability 0
         return np.asarray(np.log(np.exp(logs - high) @ share) + high)
+
+
+def predict_cells(
+    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray, _: bool
+) -> tuple[AnyArray, ...]:
+    """Of cells that were held out, means over draws: log score, and probabilities of values below and up to it.
+
+    Of categories their probabilities, and which occurred.
+    """
+    (rows, columns), n = cells, len(values)
+    # Categories of the cells' columns, end to end, and whose cell each is. The first of a column is left out: its
+    # probability is what the others leave, and would count them twice.
+    first = getattr(model, "first", np.zeros(model.values.shape[1] + 1, dtype=np.int64))
+    each = np.maximum(np.diff(first)[columns] - 1, 0)
+    owner = np.repeat(np.arange(n), each)
+    category = first[columns][owner] + 1 + np.arange(len(owner)) - (np.cumsum(each) - each)[owner]
+    score, below, predicted = np.full(n, -np.inf), np.zeros((2, n)), np.zeros(len(owner))
+    for z in draws:
+        where = z[rows]
+        for g in np.unique(where):
+            law, own = model._cell_law(np.flatnonzero(z == g)), np.flatnonzero(where == g)
+            score[own] = np.logaddexp(score[own], law.log_density(columns[own], values[own]))
+            if model.kind == "categories":
+                mine = np.flatnonzero(where[owner] == g)
+                predicted[mine] += np.exp(law.log_density(columns[owner[mine]], category[mine]))
+            else:
+                below[:, own] += law.below(columns[own], values[own])
+    occurred = (category == values[owner]).astype(np.int64)
+    return score - np.log(len(draws)), below / len(draws), predicted / len(draws), occurred
+
+
+def predict_items(
+    model: GaussianMixture,
+    cells: tuple[IntArray, ...],
+    values: AnyArray,
+    draws: AnyArray,
+    open_new: bool,
+) -> tuple[AnyArray, ...]:
+    """The same for all cells of new items, each given those before it in its row; none is a category."""
+    new = values.reshape(-1, int(cells[1].max()) + 1)
+    (n, d), priors = new.shape, defaultdict[bytes, float](lambda: -np.inf)
+    # Each cluster of all draws once, as bytes, with its prior weights added up; a new one has no members.
+    for z in draws:
+        logs = model._log_prior_new(np.bincount(z))
+        for g, log_prior in enumerate(logs if open_new else logs[:-1]):
+            key = np.flatnonzero(z == g).tobytes()
+            priors[key] = float(np.logaddexp(priors[key], log_prior))
+    # Sums over clusters of: weight, weight x probability, weight x density; the weight of a cluster is prior x
+    # density of the cells before.
+    sums = np.full((3, n, d), -np.inf)
+    for key, log_prior in priors.items():
+        members = np.frombuffer(key, dtype=np.int64)
+        df, center, scale = model._student_full(members)
+        before = np.full(n, log_prior)
+        for column in range(d):
+            first = slice(column + 1)
+            law = condition(new[:, first], df, center[first], scale[first, first], column)
+            with np.errstate(divide="ignore"):
+                below = np.log(stdtr(law[0], (new[:, column] - law[1]) / law[2]))
+            known = np.where(np.arange(d) <= column, new, np.nan)
+            after = log_prior + model._log_new_full(members, known)
+            for row, value in enumerate((before, before + below, after)):
+                sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
+            before = after
+    below, none = np.exp(sums[1] - sums[0]).ravel(), np.zeros(0)
+    return (sums[2] - sums[0]).ravel(), np.stack([below, below]), none, none.astype(int)

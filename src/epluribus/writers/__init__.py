@@ -24,10 +24,10 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._files import as_path, check_ending, open_arrays, reading, write_arrays, write_whole
+from epluribus.constraints import Rules
 from epluribus.estimate import Estimate, Run, Step
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.readers.files import check_exists
-from epluribus.rules import Rules
 from epluribus.settings import Settings
 
 __all__ = ["load"]
@@ -192,10 +192,6 @@ def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
         numbers = np.unique(np.append(entry["labels"], -1))
         if entry["labels"].ndim != 1 or not np.array_equal(numbers, np.arange(len(numbers)) - 1):
             raise ValueError("its labels are not those of a partition")
-        if len(entry["labels"]) != len(record["labels"]):
-            raise ValueError("its runs are of other items")
-    if record["items"] is not None and len(record["items"]) != len(record["labels"]):
-        raise ValueError("it has not one name for each item")
     for entry in record["runs"]:
         entry["trace"] = tuple(Step(*step) for step in entry["trace"])
     asked = {name: record[name] for name in _ASKED}

@@ -17,10 +17,11 @@ from epluribus import _files
 from epluribus._files import STREAM, check_target, write_csv, write_whole
 from epluribus._text import as_index, to_frame
 from epluribus._typing import FloatArray
-from epluribus._validate import need
+from epluribus._validate import need, shown
 from epluribus._version import __version__
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
+from epluribus.partition import is_estimate
 from epluribus.writers import to_json
 
 WRITABLE = (".csv", ".parquet", ".txt", ".npy", ".json")
@@ -73,8 +74,8 @@ def _read_certainty(certainty: Any, estimate: Estimate) -> FloatArray:
         # Beyond nine digits there is only rounding error, which would make files differ between machines.
         return items(estimate, certainty).support.round(9)
     values = np.asarray(certainty, dtype=np.float64)
-    if values.shape != (n_items,):
-        what = f"or one number per item, shape ({n_items},); got shape {values.shape}"
+    if values.shape != (n_items,) or is_estimate(certainty):
+        what = f"or one number per item, shape ({n_items},); got {shown(certainty)}"
         raise ValueError(f"'certainty' must be the Draws behind the estimate, {what}.")
     return values
 

@@ -1,4 +1,4 @@
-"""Sweeps of a linear loss on contingency tables: Algorithm 1 of Rastelli & Friel (2018), one pass at a time.
+"""Linear losses on contingency tables: sweeps (Algorithm 1 of Rastelli & Friel 2018), and joins of clusters.
 
 The groups of all draws are numbered through: ``rows[i, t]`` is the group of item i in column t. A partition is
 `labels`, `sizes`, and ``counts[r, s]``, the items of group r in cluster s. With a weight w_r for each group the
@@ -12,12 +12,24 @@ into cluster s thus costs sum_t gains[rows[i, t], s] + W (f2(n_s + 1) - f2(n_s))
 looked at again in double precision, from the counts. All groups of a column have one weight and one function, which
 what looks at one item takes from there; groups from number `n_seen` on are of missing labels, and count for nothing.
 
+Joining clusters a and b changes the total loss by
+
+    sum_r w_r [f_r(n_ra + n_rb) - f_r(n_ra) - f_r(n_rb)]  +  W [f2(n_a + n_b) - f2(n_a) - f2(n_b)]
+
+Only cells in use count, since f_r(0) = 0. The change for two clusters depends on these two alone.
+
 Clusters have slots 0..width-1; a slot without items is an empty cluster, which costs what a new one costs.
 """
 
 import numpy as np
 
 from epluribus._kernels.jit import kernel
+
+BLOCK = 32
+"""Draws that are added up before the next item: their gains stay in the cache."""
+
+
+# --- counts, and moves of items ---
 
 
 @kernel
@@ -221,3 +233,88 @@ def sweep(
         while top > 0 and sizes[top - 1] == 0:
             top -= 1
     return order.shape[0], moves, change
+
+
+@kernel
+def add_costs(table, first, labels, gains, own_gains, costs):
+    """costs[i, s] += sum_t gains[r_it, s] (OUT); for the cluster of item i itself the sum of `own_gains`.
+
+    `table` has the labels of the items in the draws, (n_items, n_draws), and r_it = first[t] + table[i, t]. An item
+    with a label of -1 is in no cluster. The last line of `gains` is 0: it fills up the last eight draws.
+    """
+    n_draws, width, n_items = table.shape[1], np.uint64(gains.shape[1]), np.uint64(table.shape[0])
+    at = np.empty(BLOCK, dtype=np.uint64)
+    for begin in range(0, n_draws, BLOCK):
+        n = min(BLOCK, n_draws - begin)
+        at[n:] = gains.shape[0] - 1
+        for i in range(n_items):
+            for t in range(n):
+                at[t] = first[begin + t] + table[i, begin + t]
+            for t in range(0, n, 8):
+                a, b, c, d = at[t], at[t + 1], at[t + 2], at[t + 3]
+                e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
+                for s in range(width):
+                    costs[i, s] += ((gains[a, s] + gains[b, s]) + (gains[c, s] + gains[d, s])) + (
+                        (gains[e, s] + gains[f, s]) + (gains[g, s] + gains[h, s])
+                    )
+            if labels[i] >= 0:
+                own = np.uint64(labels[i])
+                for t in range(n):
+                    costs[i, own] += own_gains[at[t], own] - gains[at[t], own]
+
+
+# --- joins of clusters ---
+
+
+@kernel
+def all_joins(counts, weights, kinds, f, size, sizes, used, changes):
+    """changes[a, b] for every two of the clusters (OUT), infinite for a = b and for empty ones.
+
+    ``size[n]`` is W f2(n).
+    `used` is scratch: the clusters with items in a group.
+    """
+    k = sizes.shape[0]
+    for a in range(k):
+        for b in range(k):
+            changes[a, b] = 0.0
+    for r in range(counts.shape[0]):
+        w, kind, n_used = weights[r], kinds[r], 0
+        for s in range(k):
+            used[n_used] = s
+            n_used += counts[r, s] > 0
+        for x in range(1, n_used):
+            a = used[x]
+            n = counts[r, a]
+            own = f[kind, n]
+            for y in range(x):
+                m = counts[r, used[y]]
+                changes[a, used[y]] += w * (f[kind, n + m] - own - f[kind, m])
+    for a in range(k):
+        changes[a, a] = np.inf
+        for b in range(a):
+            if sizes[a] == 0 or sizes[b] == 0:
+                changes[a, b] = np.inf
+            changes[a, b] += size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]
+            changes[b, a] = changes[a, b]
+
+
+@kernel
+def join_row(a, counts, weights, kinds, f, size, sizes, row):
+    """row[b] = change if clusters a and b are joined (OUT); infinite for a itself and for empty ones."""
+    k = sizes.shape[0]
+    for b in range(k):
+        row[b] = 0.0
+    for r in range(counts.shape[0]):
+        n = counts[r, a]
+        if n == 0:
+            continue
+        w, kind, own = weights[r], kinds[r], f[kinds[r], n]
+        for b in range(k):
+            m = counts[r, b]
+            if m > 0 and b != a:
+                row[b] += w * (f[kind, n + m] - own - f[kind, m])
+    for b in range(k):
+        if b == a or sizes[b] == 0:
+            row[b] = np.inf
+        else:
+            row[b] += size[sizes[a] + sizes[b]] - size[sizes[a]] - size[sizes[b]]

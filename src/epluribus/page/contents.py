@@ -1,26 +1,76 @@
-"""The tables of the page, and the data for its script.
+"""The pictures and tables of the page, and the data for its script.
 
-Cells are texts, ready to be shown; the template only escapes them and puts them into rows. A long table is cut,
-and its caption or a note says so.
+Pictures are figures of `epluribus.plots` as SVG. Cells of tables are texts, ready to be shown; the template only
+escapes them and puts them into rows. A long table is cut, and its caption or a note says so.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from epluribus import plots
 from epluribus._text import span
-from epluribus._typing import FloatArray, IntArray
-from epluribus.draws.expected import expected_loss
-from epluribus.page.facts import Facts
-from epluribus.page.pictures import short
-from epluribus.page.sentences import degenerate, number, terms
-from epluribus.plots._shared import cluster_colors, column_names, read_data
+from epluribus._typing import FloatArray
+from epluribus.page.sentences import number
+from epluribus.plots._shared import cluster_colors, column_names, new_figure, read_data
+
+if TYPE_CHECKING:
+    from epluribus.page.facts import Facts
 
 ITEMS = 2000
 """Most rows of the table of items, the least certain ones: a browser sorts them at once."""
+_POINTS = 2000
+"""Largest number of points drawn as shapes; more are drawn as pixels."""
+
+
+# --- pictures ---
+
+
+def picture(
+    name: str, *arguments: Any, size: tuple[float, float] = (6.5, 3.0), **options: Any
+) -> str:
+    """A plot by its name, as the source of an image."""
+    figure, ax = new_figure(size)
+    getattr(plots, name)(*arguments, ax=ax, **options)
+    return to_image(figure)
+
+
+def data_picture(facts: Facts) -> tuple[str, str]:
+    """The data colored by cluster as an image, and what it shows."""
+    columns = read_data(facts.data, argument="data").shape[1]
+    given = facts.best.labels, facts.data
+    if columns == 1:
+        return picture("histogram", *given, size=(6.5, 3.6)), "Histogram of the data"
+    what = "The two columns of the data"
+    if columns > 2:
+        what = f"The first two principal components of the {columns} columns of the data, each standardized"
+    return picture("scatter", *given, size=(5.5, 4.6)), what
+
+
+def to_image(figure: Any) -> str:
+    """A figure as SVG, in the form that an image of a page has as its source: the same figure, the same text."""
+    import matplotlib as mpl
+
+    # Thousands of points would be megabytes of shapes: they become pixels, the axes stay as they are.
+    for ax in figure.axes:
+        marks = [(one, len(one.get_offsets())) for one in ax.collections]
+        marks += [(one, len(one.get_xdata())) for one in ax.lines]
+        for one, n in marks:
+            if sum(size for _, size in marks) > _POINTS and n > 1:
+                one.set_rasterized(True)
+    text = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "epluribus"}):
+        figure.savefig(text, format="svg", dpi=100, metadata={"Date": None, "Creator": None})
+    code = base64.b64encode(text.getvalue().encode()).decode("ascii")
+    return f"data:image/svg+xml;base64,{code}"
+
+
+# --- tables ---
 
 
 class Table(NamedTuple):
@@ -49,15 +99,15 @@ def _table(
 
 def tiles(facts: Facts) -> list[tuple[str, str]]:
     """The numbers at the top of the page, with what they are."""
-    best, draws, k, words = facts.best, facts.draws, facts.n_clusters, terms(facts)
+    best, draws, k = facts.best, facts.draws, facts.n_clusters
     unit = f", in {best.loss.unit}" if best.loss.unit else ""
     chains = [] if facts.ensemble else [("chains", f"{draws.n_chains:,}")]
     return [
         ("clusters", f"{best.n_clusters:,}"),
         ("items", f"{best.labels.size:,}"),
-        (f"{words.draw}s", f"{draws.n_draws:,}"),
+        (facts.worded("draws"), f"{draws.n_draws:,}"),
         *chains,
-        (f"{words.loss} ({best.loss.name}{unit})", number(best.expected_loss)),
+        (f"{facts.worded('expected loss')} ({best.loss.name}{unit})", number(best.expected_loss)),
         (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
     ]
 
@@ -79,76 +129,6 @@ def clusters(facts: Facts) -> Table:
     return _table(f"Clusters, the largest first{more}", columns, digits=2, sortable=True)
 
 
-def undecided(facts: Facts) -> Table | None:
-    """The undecided items, what each would add to the loss, and where it might belong."""
-    table = facts.left_out
-    if table is None:
-        return None
-    heads = ("item", "would add", "most with", "how often", "then with", "how often then", "alone")
-    columns = {head: c[:ITEMS] for head, c in zip(heads, table.columns().values(), strict=True)}
-    cut = f", the first {ITEMS:,}" if len(table) > ITEMS else ""
-    return _table(f"Undecided items{cut}", columns, digits=3, sortable=True)
-
-
-def comparison(facts: Facts) -> Table | None:
-    """The estimates for all losses, each with its expected loss under all of them."""
-    table = facts.comparison
-    if table is None:
-        return None
-    # The reported estimate comes first, so row 0 of the distances belongs to it.
-    columns: dict[str, Any] = {
-        "estimate for": [f"{table.names[0]} (reported)", *table.names[1:]],
-        "clusters": [one.n_clusters for one in table],
-        "VI from the one reported (bits)": table.distances[0],
-    }
-    # E for expected, with a no-break space; an ensemble has means.
-    expected = "" if facts.ensemble else "E\u00a0"
-    for name, column in zip(table.names, table.expected_losses.T, strict=True):
-        columns[f"{expected}{name}"] = column
-    return _table(
-        f"The best partition for each loss, and its {terms(facts).loss} under all", columns
-    )
-
-
-def modes(facts: Facts) -> Table | None:
-    """The modes with their weights."""
-    found = facts.modes
-    if found is None:
-        return None
-    columns = {
-        "mode": range(found.n_modes),
-        "weight": found.weights,
-        "clusters": [labels.max() + 1 for labels in found.labels],
-        "sizes": [_sizes(labels) for labels in found.labels],
-    }
-    return _table("Modes, the heaviest first", columns, digits=3)
-
-
-def _sizes(labels: IntArray) -> str:
-    """Cluster sizes from the largest on, at most eight; labels of -1, in a bound, are missing."""
-    sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1].tolist()
-    return ", ".join(map(str, sizes[:8])) + (", …" if len(sizes) > 8 else "")
-
-
-def ball(facts: Facts) -> Table | None:
-    """The bounds of the credible ball: of several at the same distance the first is described."""
-    found = facts.ball
-    if found is None or degenerate(facts):
-        return None
-    unit = f" ({found.loss.unit})" if found.loss.unit else ""
-    bounds = (found.horizontal, found.upper, found.lower)
-    columns = {
-        "bound": ["horizontal", "upper vertical", "lower vertical"],
-        "clusters": [bound[0].max() + 1 for bound in bounds],
-        f"distance{unit}": found.distances,
-        "sizes": [_sizes(bound[0]) for bound in bounds],
-        "partitions at this distance": [len(bound) for bound in bounds],
-    }
-    return _table(
-        "Bounds: the most distant partitions, and those with fewest and most clusters", columns
-    )
-
-
 def means(facts: Facts) -> Table | None:
     """The mean of each column of the data in each cluster, of the 20 largest, and in all."""
     if facts.data is None:
@@ -164,20 +144,9 @@ def means(facts: Facts) -> Table | None:
     return _table(f"Means of the data by cluster{cut}", columns)
 
 
-def others(facts: Facts) -> Table | None:
-    """The p-values of the partitions that were given to compare with."""
-    found = facts.plausibility
-    if found is None:
-        return None
-    columns = {
-        "partition": found.names,
-        "clusters": [int(labels.max()) + 1 for labels in facts.others],
-        f"{terms(facts).loss} ({found.loss.name})": [
-            expected_loss(labels, facts.draws, found.loss) for labels in facts.others
-        ],
-        "plausible?": found.sentences,
-    }
-    return _table("The partitions that were given", columns)
+def short(name: str, length: int = 80) -> str:
+    """The name of an item, cut if it is longer."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"
 
 
 # --- for the script ---

@@ -1,0 +1,119 @@
+"""Data on the command line: measurements, networks and matrices in files, and the models that take them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from epluribus import models
+from epluribus._files import about
+from epluribus._text import count
+from epluribus._validate import check_choice
+from epluribus.cli._base import remark
+from epluribus.models.edges import UNNAMED
+from epluribus.readers.files import check_exists, load_numpy
+from epluribus.readers.text import read_table
+
+MODELS: dict[str, Callable[..., models.Model]] = {
+    "gaussian": models.GaussianMixture,
+    "poisson": models.PoissonMixture,
+    "bernoulli": models.BernoulliMixture,
+    "categorical": models.CategoricalMixture,
+    "sbm": models.StochasticBlockModel,
+    "poisson-sbm": models.PoissonBlockModel,
+    "dcsbm": partial(models.PoissonBlockModel, degree_corrected=True),
+    "lbm": models.LatentBlockModel,
+}
+"""The models by their names on the command line."""
+
+
+def read_model(name: str, path: Path, header: str | None = None, **options: Any) -> models.Model:
+    r"""A model, by its name in `MODELS`, of the data in a file.
+
+    Parameters
+    ----------
+    name : str
+    path : Path
+        As ``epluribus sample`` takes it.
+    header : {"yes", "no"}, optional
+        Whether the first line of a file of edges is a heading.
+    **options
+        Arguments of the model; one that is for other models is an error.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from epluribus.cli._data import read_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "y.csv"
+    ...     _ = path.write_text("velocity\n9.2\n9.4\n16.1\n")
+    ...     model = read_model("gaussian", path, alpha=4)
+    >>> model.n_items
+    3
+    """
+    make = MODELS[check_choice(name, MODELS, "model")]
+    of_edges = name in ("sbm", "poisson-sbm", "dcsbm", "lbm")
+    known = {*inspect.signature(make).parameters, *(["header"] if of_edges else [])}
+    for option in (*options, *(["header"] if header else [])):
+        if option not in known:
+            raise ValueError(
+                f"'--{option.replace('_', '-')}' is not for the model '{name}'. Leave it out."
+            )
+    with about(path, "y", "adjacency", "matrix"):
+        if path.suffix == ".npy":
+            check_exists(path)
+            return make(np.array(load_numpy(path)), **options)
+        if not of_edges:
+            return make(read_items(path, words=name == "categorical"), **options)
+        named = None if header is None else check_choice(header, ("yes", "no"), "header") == "yes"
+        data = models.read_edges(path, named)
+        heading = tuple(data.columns) if hasattr(data, "columns") else ()
+        is_edges = len(heading) in (2, 3) and data.dtypes.iloc[0].kind == "O"
+        if is_edges and heading != UNNAMED[: len(heading)]:
+            remark(
+                f"the first line is the heading {', '.join(heading)} (--header no if it is data)"
+            )
+        return make(data, **options)
+
+
+def read_items(path: Path, *, words: bool = False) -> Any:
+    """A data frame of a csv file, one item in each line, with the names that it has; numbers, or words too.
+
+    A first column of words that all differ has the names.
+    """
+    check_exists(path)
+    table, first = read_table(path), 0
+    names = table.texts(-1) if table.skip else table.texts(0)
+    if not table.skip and table.frame.shape[1] > 1:
+        is_word = pd.to_numeric(pd.Series(names), errors="coerce").isna()
+        first = int(bool(is_word.all()) and len(set(names)) == len(names))
+        if first:
+            remark("the first column is read as the names of the items")
+    frame = table.frame.iloc[:, first:]
+    if not words:
+        rest = table._replace(
+            frame=frame, skip=table.skip + first, texts=lambda i: table.texts(i + first)
+        )
+        frame = pd.DataFrame(rest.numbers(path, gaps=True))
+    return frame.set_axis(names) if table.skip or first else frame
+
+
+def describe(model: Any) -> None:
+    """Print what was read, so that a network that was meant to be directed is noticed."""
+    names = model.sides[0].items or ()
+    first = f", {model.sides[0].name} {', '.join(names[:3])}, ..." if len(names) > 3 else ""
+    if isinstance(model, models.LatentBlockModel):
+        rows, columns = (count(side.n_items, side.name[:-1]) for side in model.sides)
+        remark(f"matrix of {rows} and {columns}{first}")
+    elif hasattr(model, "directed"):
+        size = (
+            f"network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}"
+        )
+        hint = " (--directed if links have a direction)"
+        remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")

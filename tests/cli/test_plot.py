@@ -1,0 +1,85 @@
+"""plot, and data and networks on the page."""
+
+import json
+
+import numpy as np
+import pytest
+
+import epluribus as epl
+from epluribus.cli import main
+from epluribus.plots import KINDS
+
+NAMES = [f"n{i}" for i in range(8)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    z = np.repeat([[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1, 0]], [20, 10], axis=0)
+    lines = [",".join(NAMES), *(",".join(map(str, row)) for row in z)]
+    (tmp_path / "z.csv").write_text("\n".join(lines))
+    rows = [f"{name},{i},{i * i}" for i, name in enumerate(NAMES)]
+    (tmp_path / "xy.csv").write_text("\n".join(["who,x,y", *rows[::-1]]))
+    (tmp_path / "x.csv").write_text("\n".join(row.rpartition(",")[0] for row in ["who,x,", *rows]))
+    # Node n7 has no edge.
+    (tmp_path / "edges.csv").write_text("from,to\nn0,n1\nn2,n1\nn3,n0\nn4,n5\nn6,n4\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_drawn(kind, folder, capsys):
+    data = ["--data", "x.csv" if kind == "histogram" else "xy.csv"]
+    assert (
+        main(
+            [
+                "plot",
+                "z.csv",
+                "--kind",
+                kind,
+                *data,
+                "--network",
+                "edges.csv",
+                "-o",
+                "a.png",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out) == {"json_version": 1, "out": "a.png", "kind": kind}
+    assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_labels_in_place_of_a_search(folder, monkeypatch):
+    (folder / "labels.csv").write_text("item,cluster\n" + "".join(f"{n},1\n" for n in NAMES[::-1]))
+    monkeypatch.setattr(epl, "minimize", None)
+    assert main(["plot", "z.csv", "--labels", "labels.csv", "-o", "a.svg"]) == 0
+    assert (folder / "a.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--kind", "scater"], "Did you mean 'scatter'?"),
+        (["--kind", "scatter"], "'--kind scatter' must be given together with '--data'"),
+        (["--kind", "network"], "'--kind network' must be given together with '--network'"),
+        (["--kind", "scatter", "--data", "edges.csv"], "must"),
+        (["--kind", "network", "--network", "x.csv"], "The data come from 'x.csv'"),
+        (["-o", "a.bmp"], "must end in .png, .svg or .pdf"),
+    ],
+)
+def test_mistakes_are_one_line(words, message, folder, capsys):
+    assert main(["plot", "z.csv", "-o", "a.png", *words]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert message in said[-1]
+    assert not (folder / "a.png").exists()
+
+
+def test_data_and_network_on_the_page(folder, capsys):
+    words = ["--data", "xy.csv", "--network", "edges.csv", "--time-limit", "1"]
+    assert main(["report", "z.csv", "-o", "page.html", *words]) == 0
+    page = (folder / "page.html").read_text("utf-8")
+    assert "The two columns of the data" in page
+    assert "etwork" in page
+    assert "best.health" not in capsys.readouterr().out
+    assert main(["report", "z.csv", "-o", "other.html", "--data", "edges.csv"]) == 2
