@@ -8,7 +8,7 @@ from epluribus._kernels.size_prices import smallest_first
 from epluribus._parallel import Stopper
 from epluribus.draws.expected import draw_losses
 from epluribus.uncertainty import _certificate, _size_prices
-from epluribus.uncertainty._size_table import Bins, by_number, make_bins, possible
+from epluribus.uncertainty._size_prices import Bins, by_number, make_bins, possible
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_never_above_the_optimum(rng, kind, cost):
             work.w = rng.normal(0, 0.05, work.w.shape).astype(np.float32)
             work.w -= work.w.transpose(2, 1, 0).copy()
             work.x = rng.uniform(0.01, 1.0, work.x.shape).astype(np.float32)
-            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers, 4)[0].min()
+            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers)[0].min()
             assert bound / n <= least * (1 + 1e-12) + 1e-13
 
 
@@ -167,7 +167,7 @@ def test_what_is_not_a_number_proves_nothing(rng):
     work.w[3, 4, 5] = np.nan
     table = work.evaluate()
     assert np.isneginf(table[3, 4])
-    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers, 4)[0].min())
+    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers)[0].min())
 
 
 def test_progress_shows_the_gap(rng):
@@ -263,7 +263,7 @@ def test_what_a_better_partition_cannot_have():
     table = np.full((4, 4), 9.0)
     table[[0, 1, 2], 2] = 0.0
     table[3, 0] = 0.0
-    bounds, prices = by_number(table, bins, 0.0, np.array([1, 2, 3, 4]), 4)
+    bounds, prices = by_number(table, bins, 0.0, np.array([1, 2, 3, 4]))
     assert (bounds < 0.5).tolist() == [False, True, False, False]
     alive = possible(table, bins, bounds[1:2], prices[1:2], 0.5)
     assert alive[2].tolist() == [True, True, True, False]

@@ -25,6 +25,7 @@ import numpy as np
 from epluribus._cards import Card, Shown
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
+from epluribus._text import worded
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
@@ -32,8 +33,7 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.search._exact import best_of_all, solves
 from epluribus.settings import NO_BOUNDS, Settings
-from epluribus.uncertainty._bounds import binder_bound, triangle_bound
-from epluribus.uncertainty._set_prices import set_bound
+from epluribus.uncertainty._bounds import binder_bound, set_bound, triangle_bound
 from epluribus.uncertainty._size_prices import size_bound
 
 _ROUNDING = 1e-9
@@ -59,6 +59,8 @@ class Certificate(Shown):
     """Whether the time limit ended the work: a longer run may give a better bound."""
     among: str = ""
     """Which partitions the bound is about, such as "with exactly 2 clusters"; empty for all."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def gap(self) -> float:
@@ -103,12 +105,15 @@ class Certificate(Shown):
         elif math.isinf(self.relative_gap):
             text = "nothing is known about the smallest expected loss"
         else:
-            text = f"no {partition} has an expected loss below {self.lower_bound:.6g}"
+            text = f"no {partition} has one below {self.lower_bound:.6g}"
         cut = self.cut and not self.proved
         ending = "; cut by the time limit: a longer run may prove more" if cut else ""
         return Card(
             "",
-            f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}",
+            worded(
+                f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}",
+                self.kind,
+            ),
             f"  by {self.method}{ending}",
             heading=f"Certificate: {self.verdict}",
             indent="",
@@ -205,7 +210,9 @@ def certificate(
     # The minimum is at most the partition's own loss; rounding may have put the bound above it.
     seconds = time.perf_counter() - began
     cut = bool(stopper.flag[0])
-    return Certificate(value, min(bound, value), method, chosen, seconds, cut, settings.bound)
+    return Certificate(
+        value, min(bound, value), method, chosen, seconds, cut, settings.bound, sample.kind
+    )
 
 
 def _bounds(
