@@ -172,7 +172,7 @@ class GaussianMixture(Mixture):
         """nu, the degrees of freedom of the inverse Wishart prior."""
         return 2.0 * self.gamma + self.values.shape[1] - 1.0
 
-    def _constant(self, n: AnyArray, d: int) -> FloatArray:
+    def _constant(self, n: AnyArray | int, d: int) -> FloatArray:
         """The terms of n values in d dimensions that depend on n alone, but for units; log|S_0| is 0."""
         # lgamma_d(x) is the sum of lgamma(x - j/2), j < d, and a constant that cancels.
         half = self.gamma + 0.5 * np.arange(d)
