@@ -21,7 +21,7 @@ from epluribus._files import reading
 from epluribus._integers import groups_to_labels, is_groups, is_missing, to_integers
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
-from epluribus._validate import check_choice
+from epluribus._validate import check_choice, shown
 from epluribus.readers import columns, files
 from epluribus.readers.columns import Source, item_names
 
@@ -107,7 +107,8 @@ def to_table(
             array = _to_array(array, argument)
     if array.ndim not in (2, 3):
         way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
-        what = f"two dimensions (draws, items) or three (chains, draws, items); got {array.ndim}"
+        got = array.ndim if array.ndim else shown(z)
+        what = f"two dimensions (draws, items) or three (chains, draws, items); got {got}"
         raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
