@@ -67,7 +67,7 @@ def read_draws(args: Namespace) -> Draws:
     with suppress(TypeError, ValueError):
         mark = int(mark)
     options = given(args, "burn thin var noise")
-    draws = epl.read_draws(args.draws, missing=mark, progress=not args.json, **options)
+    draws = epl.read_draws(args.draws, missing=mark, **options)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         cli.remark(f"labels are read from the variable '{draws.variable}'")
