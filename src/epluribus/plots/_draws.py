@@ -168,11 +168,12 @@ def loss_trace(
     distinct = draw_losses(labels, sample, chosen)
     mean = sample.mean(distinct)
     ax = shared.get_axes(ax, (7.0, 3.2))
-    for chain, color in enumerate(shared.cluster_colors(sample.n_chains)):
+    colors = shared.cluster_colors(sample.n_chains)
+    for chain, (name, color) in enumerate(zip(sample.chain_names, colors, strict=True)):
         # `index` leads from each draw to its distinct partition, in the order of the draws.
         own = distinct[sample.index[sample.chains == chain]]
         ax.plot(own, color=color, linewidth=0.5, alpha=0.35, zorder=1)
-        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}", zorder=2)
+        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {name}", zorder=2)
     ax.axhline(mean, color="black", linestyle="--", linewidth=1, zorder=3)
     ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
                 textcoords="offset points", va="center", fontsize=9)  # fmt: skip
