@@ -31,17 +31,15 @@ _DRAWS = 400
 """The most draws on a map: they are compared in pairs."""
 
 
-def n_clusters(
-    draws: DrawsLike, *, best: Estimate | LabelsLike | None = None, ax: Any = None
-) -> Any:
+def n_clusters(best: Estimate | LabelsLike | None, draws: DrawsLike, *, ax: Any = None) -> Any:
     """Bar chart of the posterior of the number of clusters.
 
     Parameters
     ----------
+    best : Estimate or array_like of shape (n_items,) or None
+        A partition whose number of clusters is marked; None for none.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
-    best : Estimate or array_like of shape (n_items,), optional
-        A partition whose number of clusters is marked.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -58,7 +56,7 @@ def n_clusters(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.n_clusters([[0, 0, 1], [0, 1, 2], [0, 1, 1], [0, 1, 2]])
+    >>> ax = epl.plots.n_clusters(None, [[0, 0, 1], [0, 1, 2], [0, 1, 1], [0, 1, 2]])
     >>> [(bar.get_center()[0].item(), bar.get_height().item()) for bar in ax.patches]
     [(2.0, 0.5), (3.0, 0.5)]
     """
@@ -170,11 +168,12 @@ def loss_trace(
     distinct = draw_losses(labels, sample, chosen)
     mean = sample.mean(distinct)
     ax = shared.get_axes(ax, (7.0, 3.2))
-    for chain, color in enumerate(shared.cluster_colors(sample.n_chains)):
+    colors = shared.cluster_colors(sample.n_chains)
+    for chain, (name, color) in enumerate(zip(sample.chain_names, colors, strict=True)):
         # `index` leads from each draw to its distinct partition, in the order of the draws.
         own = distinct[sample.index[sample.chains == chain]]
         ax.plot(own, color=color, linewidth=0.5, alpha=0.35, zorder=1)
-        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}", zorder=2)
+        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {name}", zorder=2)
     ax.axhline(mean, color="black", linestyle="--", linewidth=1, zorder=3)
     ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
                 textcoords="offset points", va="center", fontsize=9)  # fmt: skip
