@@ -155,7 +155,14 @@ def test_verdicts_round_up():
     tiny = epl.uncertainty.Certificate(2396.671, 2396.668, "test", loss, 0.1)
     assert tiny.verdict == "within 0.00013 %"
     assert repr(made).startswith("Certificate('within 3.4 %', expected_loss=1, lower_bound=0.967")
-    assert "no partition has an expected loss below 0.96796" in str(made)
+    assert "no partition has one below 0.96796" in str(made)
+
+
+def test_an_ensemble_has_a_mean_loss():
+    draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]] * 5, kind="ensemble")
+    for found in (epl.certificate([0, 0, 1], draws), epl.minimize_all(draws, ["vi", "binder"])):
+        assert "expected" not in str(found)
+        assert "mean loss" in str(found)
 
 
 def test_bad_time_limit():

@@ -341,19 +341,17 @@ def _without_burn_in(
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Groups without those that are only in the first quarter of the chains, and the draws up to there."""
     early = np.zeros(draws.n_draws, dtype=bool)
-    lengths = np.bincount(draws.chains)
     place = np.zeros(draws.n_draws)
     for chain in range(draws.n_chains):
-        place[draws.chains == chain] = np.arange(lengths[chain]) / lengths[chain]
-    number, kept = np.full(len(group), -1), 0
-    for g in range(int(group.max()) + 1):
-        own = group == g
-        if np.quantile(place[rows[own]], 0.9) >= 0.25:
-            number[own], kept = kept, kept + 1
-            continue
-        for row in rows[own & (place[rows] < 0.25)]:
-            early |= (draws.chains == draws.chains[row]) & (np.arange(draws.n_draws) <= row)
-    return (number, early) if kept else (group, early & False)
+        own = np.flatnonzero(draws.chains == chain)
+        place[own] = np.arange(len(own)) / len(own)
+    short = [g for g in range(group.max() + 1) if np.quantile(place[rows[group == g]], 0.9) < 0.25]
+    if len(short) > group.max():
+        return group, early
+    for row in rows[np.isin(group, short) & (place[rows] < 0.25)]:
+        early |= (draws.chains == draws.chains[row]) & (place <= place[row])
+    kept = np.setdiff1d(group[group >= 0], short)
+    return np.where(np.isin(group, kept), np.searchsorted(kept, group), -1), early
 
 
 def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, FloatArray]:
