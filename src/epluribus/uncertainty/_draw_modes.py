@@ -68,7 +68,7 @@ class DrawGroups:
     n_effective: float
     """Number of independent draws that say as much, from weights, autocorrelation and missing labels."""
     entries: FloatArray
-    """(n,) effective number of times that the chains entered each group; infinite for an ensemble."""
+    """(n,) effective number of times that the chains entered each group; infinite for an ensemble, without order."""
     early: NDArray[np.bool_]
     """(n_draws,) the draws at the beginning of chains that are a group of their own: burn-in."""
     ensemble: bool
@@ -127,9 +127,14 @@ def find_groups(draws: Draws) -> DrawGroups:
     effective = _effective(draws, rows[later], labels[later])
     if ensemble:  # no order, no entries
         entries = np.full(n, np.inf)
-    elif times.sum() > draws.n_chains + 2 and 2 * (times == 1).sum() > n:
-        # Chains that stay long at each place, seldom come back, and would find others.
-        group, n, entries, effective = np.minimum(group, 0), 1, entries[:1], float(times.sum())
+    elif times.sum() > draws.n_chains + 2 and 2 * (entries < _ENTRIES).sum() > n > 2:
+        # Chains that stay long at most places, seldom come back, and would find others.
+        group, n, entries, effective = (
+            np.minimum(group, 0),
+            1,
+            entries[:1],
+            min(effective, float(times.sum())),
+        )
     return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
 
 
@@ -370,11 +375,11 @@ def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, 
 
 
 def _effective(draws: Draws, rows: IntArray, labels: IntArray) -> float:
-    """Number of independent draws with complete labels that say as much; complete clusterings are all there is."""
+    """Number of independent draws with complete labels that say as much."""
     weights, seen = draws.draw_weights, float(((labels >= 0).mean(axis=1) ** 2).mean())
     kish = float(weights.sum() ** 2 / (weights**2).sum()) * seen
     if draws.kind == "ensemble":
-        return kish if draws.has_missing else np.inf
+        return kish
     # How far the draws are from the mean, and how they lie along the longest direction.
     inner = inner_products(labels)
     part = draws[rows] if len(rows) < draws.n_draws else draws
