@@ -136,7 +136,7 @@ def _figure(
     axes[1].set_title("support of each cell", loc="left")
     figure.colorbar(shown, ax=axes[1], shrink=0.8)
     axes[2].scatter(*places[~still_open].T, color="0.8", s=10)
-    axes[2].scatter(*places[still_open].T, color="C3", s=10)
+    axes[2].scatter(*places[still_open].T, color="#D55E00", s=10)
     axes[2].set_title(f"{still_open.sum()} undecided cells", loc="left")
     for ax in axes:
         ax.set(xticks=[], yticks=[])

@@ -8,7 +8,7 @@ from epluribus._kernels.size_prices import smallest_first
 from epluribus._parallel import Stopper
 from epluribus.draws.expected import draw_losses
 from epluribus.uncertainty import _certificate, _size_prices
-from epluribus.uncertainty._size_prices import Bins, by_number, make_bins, possible
+from epluribus.uncertainty._size_prices import Bins, SizePrices, by_number, make_bins, possible
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ KINDS = ("noise", "truth", "modes", "giant")
 def ascent(draws, labels, loss, *, cost=1.0, numbers=None, n_jobs=1):
     value = draws.mean(draw_losses(labels, draws, loss))
     numbers = np.arange(1, draws.n_items + 1) if numbers is None else numbers
-    return _size_prices._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs)
+    return SizePrices(draws, labels, value, cost, numbers, Stopper(), n_jobs)
 
 
 def naive_table(x, w, draws, bins):
@@ -147,14 +147,14 @@ def test_a_cut_is_said(rng, monkeypatch):
     best = epl.minimize(draws, rng=1)
     monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)  # it would be a proof
     # The clock as the program sees it: the time is up after the first evaluation.
-    before = _size_prices._Ascent.evaluate
+    before = SizePrices.evaluate
 
     def then_stop(self):
         table = before(self)
         self.stopper.flag[0] = 1
         return table
 
-    monkeypatch.setattr(_size_prices._Ascent, "evaluate", then_stop)
+    monkeypatch.setattr(SizePrices, "evaluate", then_stop)
     made = epl.certificate(best, draws, time_limit=1000)
     assert made.cut
     assert "cut by the time limit" in str(made)
@@ -184,7 +184,7 @@ def test_progress_shows_the_gap(rng):
 
 def test_too_large_has_no_prices(monkeypatch, rng):
     draws = epl.Draws(sample(rng, "noise", 20, 10))
-    monkeypatch.setattr(_size_prices, "_ITEMS", 10)
+    monkeypatch.setattr(_certificate, "MOST_ITEMS", 10)
     monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)
     made = epl.certificate(epl.minimize(draws, rng=1), draws)
     assert made.method == "the triangle inequality between draws"

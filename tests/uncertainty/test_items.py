@@ -119,6 +119,7 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     np.testing.assert_array_equal([whole.cohesion[1], whole.recovered[1]], 1.0)
     np.testing.assert_allclose(whole.never_seen, [2 / 3, 0])
     assert str(table).splitlines()[-1].startswith("support unknown, never seen with most")
+    assert str(whole).endswith("unknown, most of their items never seen together: 0")
     found = epl.minimize(draws, rng=1).health(draws)
     assert "4 more with a likelier or unknown place" in found.items
     assert not found.fine

@@ -16,7 +16,7 @@ from epluribus._files import about
 from epluribus._text import count
 from epluribus._validate import check_choice
 from epluribus.cli._base import remark
-from epluribus.models.edge_files import UNNAMED
+from epluribus.models.edges import UNNAMED
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.text import read_table
 

@@ -20,7 +20,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, FloatArray, RngLike
 from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
@@ -43,7 +42,6 @@ def read_draws(
     items: Sequence[str] | None = None,
     missing: Any = None,
     noise: str | None = None,
-    progress: ProgressLike = None,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
 
@@ -56,7 +54,7 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items, missing, noise, progress
+    weights, burn, thin, items, missing, noise
         As in `Draws`. In text files empty cells and NA, NaN, NULL, None and ? are missing labels.
 
     Returns
@@ -106,7 +104,7 @@ def read_draws(
     files = [Path(entry) for entry in paths]
     draws = Draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
-        missing=missing, noise=noise, progress=progress,
+        missing=missing, noise=noise,
     )  # fmt: skip
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.

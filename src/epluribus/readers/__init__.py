@@ -21,7 +21,7 @@ from epluribus._files import reading
 from epluribus._integers import groups_to_labels, is_groups, is_missing, to_integers
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
-from epluribus._validate import check_choice
+from epluribus._validate import check_choice, shown
 from epluribus.readers import columns, files
 from epluribus.readers.columns import Source, item_names
 
@@ -107,7 +107,8 @@ def to_table(
             array = _to_array(array, argument)
     if array.ndim not in (2, 3):
         way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
-        what = f"two dimensions (draws, items) or three (chains, draws, items); got {array.ndim}"
+        got = array.ndim if array.ndim else shown(z)
+        what = f"two dimensions (draws, items) or three (chains, draws, items); got {got}"
         raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
@@ -246,12 +247,15 @@ def _stack_chains(tables: list[Table], paths: list[Path]) -> Table:
     stack = np.ma.concatenate if any(map(np.ma.is_masked, rows)) else np.concatenate
     stacked: AnyArray = stack(rows)
     chain = columns.number_on([table.chain for table in tables])
-    weights = None
-    if any(table.weights is not None for table in tables):
-        each = (np.ones(len(t.chain)) if t.weights is None else t.weights for t in tables)
-        weights = np.concatenate(list(each))
+    weights = [table.weights for table in tables if table.weights is not None]
+    if 0 < len(weights) < len(tables):
+        raise ValueError("The files must all have weights of draws, or none of them.")
     return first._replace(
-        labels=stacked, check=unchanged, chain=chain, chains=tuple(chains), weights=weights
+        labels=stacked,
+        check=unchanged,
+        chain=chain,
+        chains=tuple(chains),
+        weights=np.concatenate(weights) if weights else None,
     )
 
 
@@ -334,21 +338,16 @@ def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
     >>> found.labels.tolist(), found.items
     ([[0, 0, None], [None, 1, 2]], ['a', 'b', 'c'])
     """
-    import pandas as pd
-
     seen, labels = ([np.asarray(pair[k]) for pair in pairs] for k in (0, 1))
     numbered = all(items.dtype.kind in "iu" for items in seen)
     draw = np.repeat(np.arange(len(pairs)), list(map(len, seen)))
     item = np.concatenate(seen if numbered else [items.astype(str) for items in seen])
     if numbered and item.min(initial=0) < 0:
         raise ValueError(f"'{argument}' must number items from 0 on; got item {item.min()}.")
-    whole = all(row.dtype.kind in "iu" for row in labels)
-    label = pd.array(np.concatenate(labels), dtype="Int64" if whole else None)
-    long = pd.DataFrame({"draw": draw, "item": item, "label": label})
-    twice = long[long.duplicated(["draw", "item"])]
-    if len(twice):
-        what = f"draw {twice.iat[0, 0]} has item {twice.iat[0, 1]!s} twice"
+    names, place = (None, item) if numbered else np.unique(item, return_inverse=True)
+    _, first, times = np.unique([draw, place], axis=1, return_index=True, return_counts=True)
+    for t in first[times > 1][:1]:
+        what = f"draw {draw[t]} has item {item[t]} twice"
         raise ValueError(f"'{argument}' must have each item once in a draw; {what}.")
-    wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
-    wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
-    return Source(columns.to_array(wide), None if numbered else wide.columns.tolist())
+    table = columns.spread(draw, place, np.concatenate(labels))
+    return Source(table, None if names is None else names.tolist())

@@ -62,7 +62,7 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     kind = _ending(path)
     if kind not in _READERS:
         what = f"must be one of {_READABLE}; its name ends in '{kind}'"
-        raise ValueError(f"The file '{path}' {what}.")
+        raise ValueError(f"The file '{path}' {what}. Write it as csv.")
     return _READERS[kind](path, var)
 
 

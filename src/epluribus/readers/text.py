@@ -71,7 +71,7 @@ class TextTable(NamedTuple):
         if cells.dtype.kind == "U":
             words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
             self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
-            cells = np.ma.filled(cells, "nan")
+            cells = np.ma.filled(cells.astype(object), "nan")
         floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
         if not gaps:
             self.refuse(path, np.isnan(floats), "a number in every cell")

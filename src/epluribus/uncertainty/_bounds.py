@@ -324,7 +324,7 @@ def set_bound(
     )  # fmt: skip
     few = 1 < len(first) <= _MOST_BLOCKS and len(first) * draws.n_distinct <= _MOST_LABELS
     # Where items that are alike are apart, there is a better partition.
-    if not few or not 0.0 < cost < 2.0 or not np.array_equal(labels, labels[first][alike]):
+    if not few or not np.array_equal(labels, labels[first][alike]):
         return -np.inf
     n, factor, logs = draws.n_items, 2.0 - cost, losses.get("vi").tables(draws.n_items)[0]
     rows = columns[first].T.astype(np.int64)

@@ -59,6 +59,7 @@ _ROUNDING = 1e-12
 class _Ordered(Rows):
     """A table with the least certain rows first."""
 
+    kind: str
     _by: ClassVar[str]
     """What tells how certain a row is."""
 
@@ -74,6 +75,11 @@ class _Ordered(Rows):
         """Fields of the table, and those that there are only where labels are missing, in its order."""
         found = {name: getattr(self, name) for name in (*names, "seen_with", "never_seen")}
         return {name: x[self.order] for name, x in found.items() if x is not None}
+
+    def _tell(self, notes: dict[str, Any], names: AnyArray) -> list[str]:
+        """A line for each note that holds for some rows, with their names."""
+        told = {note: names[rows].tolist() for note, rows in notes.items()}
+        return [worded(f"{note}: {few_of(some)}", self.kind) for note, some in told.items() if some]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -126,14 +132,12 @@ class ItemTable(_Ordered):
         return f"ItemTable(n_items={len(self)}, lowest_support={lowest:.4g})"
 
     def _notes(self) -> list[str]:
-        names = np.array(self.names, dtype=object)
         single = np.bincount(self.labels)[self.labels] == 1
         notes = {
             "support unknown, never seen with most of their cluster": np.isnan(self.support),
             "clusters of their own, though alone in no draw": single & (self.support == 0),
         }
-        told = [f"{note}: {few_of(names[which])}" for note, which in notes.items() if which.any()]
-        return [worded(note, self.kind) for note in told]
+        return self._tell(notes, np.array(self.names, dtype=object))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -175,9 +179,11 @@ class ClusterTable(_Ordered):
         return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
     def _notes(self) -> list[str]:
-        never = np.flatnonzero((self.sizes == 1) & (self.cohesion == 0)).tolist()
-        note = worded("of one item that is alone in no draw", self.kind)
-        return [f"{note}: {few_of(never)}"] if never else []
+        notes = {
+            "unknown, most of their items never seen together": np.isnan(self.cohesion),
+            "of one item that is alone in no draw": (self.sizes == 1) & (self.cohesion == 0),
+        }
+        return self._tell(notes, np.arange(len(self)))
 
 
 def items(best: Estimate | LabelsLike, draws: DrawsLike, *, n_jobs: int | None = None) -> ItemTable:

@@ -48,7 +48,7 @@ from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.uncertainty._bounds import SAFETY
 
-_ITEMS = 2000
+MOST_ITEMS = 2000
 """Items above which this is not tried: a row for each item and bin would fill the memory."""
 _BINS, _GROUPS = 96, 64
 """Bins of sizes, and groups of draws at first: all sizes of a hundred items, at a hundredth of the draws."""
@@ -69,17 +69,8 @@ _REFINED = 6
 """Lowest bounds for which the best nu is then searched for: the bound is the lowest of them."""
 
 
-def size_bound(
-    draws: Draws,
-    labels: IntArray,
-    loss: float,
-    cost: float,
-    numbers: IntArray,
-    stopper: Stopper,
-    n_jobs: int,
-    report: Callable[[float, float], Any] = lambda *_: None,
-) -> float:
-    """A number not above the smallest expected variation of information.
+class SizePrices:
+    """Rows, prices and what is known so far; `run` gives the bound. Losses are sums over items here: N times the mean.
 
     Parameters
     ----------
@@ -96,16 +87,7 @@ def size_bound(
         When its time is up, the best bound so far is returned; minus infinity if there is none.
     n_jobs : int
         Threads.
-    report : callable
-        Called with the bound and the share of the work that is done, after each evaluation.
     """
-    if draws.n_items > _ITEMS or not 0.0 < cost < 2.0:
-        return -np.inf
-    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs).run(report)
-
-
-class _Ascent:
-    """Rows, prices and what is known so far. Losses are sums over items here: N times the expected loss."""
 
     def __init__(
         self,
@@ -286,7 +268,11 @@ class _Ascent:
             self._group(wanted, [x[rows] for x, rows in zip(self.x, cheap, strict=True)])
 
     def run(self, report: Callable[[float, float], Any]) -> float:
-        """Sweep and evaluate until the loss is reached, the bound no longer moves, or the work is done."""
+        """A number not above the smallest expected variation of information.
+
+        Sweeps and evaluations go on until the loss is reached, the bound no longer moves, or the work is done. After
+        each evaluation `report` is called with the bound and the share of the work that is done.
+        """
         best, idle = -np.inf, 0
         # Three evaluations in a row that close less than a hundredth of the gap: it moves no more.
         while idle < 3 and self.spent < _BUDGET and self.upper - best > _CLOSE * self.upper:
