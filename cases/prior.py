@@ -44,12 +44,13 @@ def run(folder: Path) -> dict[str, Any]:
             f"| {name} | {k.mode} ({low} to {high}) | {_sizes(vi)} | {binder.n_clusters} | "
             f"{ball.radius:.2f} | {modes.n_modes} |"
         )
-        epl.plots.histogram(vi, y, ax=row[0]).set(title=name, xlabel="velocity (km/s)")
+        ax = epl.plots.histogram(vi, y / 1000, ax=row[0])
+        ax.set(title=name, xlabel="velocity (1000 km/s)")
         epl.plots.n_clusters(draws, best=vi, ax=row[1])
         key = name.split()[0].lower()
         values[f"{key}_k"], values[f"{key}_sizes"] = vi.n_clusters, _sizes(vi)
         values[f"{key}_mode"], values[f"{key}_radius"] = k.mode, ball.radius
-    figure.savefig(folder / "images" / "prior.svg")
+    figure.savefig(folder / "images" / "prior.png", dpi=110)
     plt.close(figure)
     return {"n": len(y), "rows": "\n".join(rows), **values}
 

@@ -192,8 +192,8 @@ def _wrong(labels: np.ndarray, truth: np.ndarray) -> np.ndarray:
 def _figure(single: np.ndarray, consensus: Any, vote: Any, path: Path) -> None:
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     ax.scatter(single[:, 1], single[:, 0], s=18, color="0.6", label="each linkage")
-    ax.scatter(vote[1], vote[0], s=40, marker="D", color="C0", label="majority of pairs")
-    ax.scatter(consensus[1], consensus[0], s=90, marker="*", color="C1", label="consensus")
+    ax.scatter(vote[1], vote[0], s=40, marker="D", color="#0072B2", label="majority of pairs")
+    ax.scatter(consensus[1], consensus[0], s=90, marker="*", color="#E69F00", label="consensus")
     ax.set(xlabel="recall of pairs", ylabel="precision of pairs")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="lower left")

@@ -38,7 +38,6 @@ def run(folder: Path) -> dict[str, Any]:
     some = epl.minimize(epl.Draws(completed(points, runs), kind="ensemble"), undecided=COST, rng=1)
     open_cells = some.labels < 0
     single = np.array([scores(labels, truth[seen]) for seen, labels in runs])
-    levels = epl.modes(draws, n_modes=3, rng=1)
     others = _alternatives(points, draws, best.n_clusters)
     _figure(places, best.labels, items.support, open_cells, folder / "images" / "single_cells.png")
     consensus = scores(best.labels, truth)
@@ -62,7 +61,6 @@ def run(folder: Path) -> dict[str, Any]:
             "| {} | {:.2f} | {:.2f} |".format(name, *scores(labels, truth))
             for name, labels in others.items()
         ),
-        "levels": _levels(levels, truth, kinds),
         "n_doubtful": int((items.support < 0.5).sum()),
         "cost": COST,
         "n_open": int(open_cells.sum()),
@@ -126,23 +124,6 @@ def _table(labels: np.ndarray, truth: np.ndarray, kinds: list[str]) -> str:
     return "\n".join([head, rule, *rows])
 
 
-def _levels(modes: Any, truth: np.ndarray, kinds: list[str]) -> str:
-    """For each mode its share, its clusters, its distance to the types, and the types that it merges."""
-    rows = []
-    for weight, labels in zip(modes.weights, modes.labels, strict=True):
-        main = [np.bincount(labels[truth == t]).argmax() for t in range(len(kinds))]
-        together = [
-            " + ".join(kinds[t] for t in range(len(kinds)) if main[t] == g) for g in set(main)
-        ]
-        merged = "; ".join(sorted(group for group in together if " + " in group)) or "none"
-        rows.append(
-            "| {:.0f}% | {} | {:.2f} | {:.2f} | {} |".format(
-                100 * weight, labels.max() + 1, *scores(labels, truth), merged
-            )
-        )
-    return "\n".join(rows)
-
-
 def _figure(
     places: np.ndarray, labels: np.ndarray, support: np.ndarray, still_open: np.ndarray, path: Path
 ) -> None:
@@ -155,7 +136,7 @@ def _figure(
     axes[1].set_title("support of each cell", loc="left")
     figure.colorbar(shown, ax=axes[1], shrink=0.8)
     axes[2].scatter(*places[~still_open].T, color="0.8", s=10)
-    axes[2].scatter(*places[still_open].T, color="C3", s=10)
+    axes[2].scatter(*places[still_open].T, color="#D55E00", s=10)
     axes[2].set_title(f"{still_open.sum()} undecided cells", loc="left")
     for ax in axes:
         ax.set(xticks=[], yticks=[])

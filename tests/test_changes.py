@@ -105,3 +105,11 @@ def test_many_clusters_are_counted():
 def test_other_lengths_are_refused():
     with pytest.raises(ValueError, match=r"'b' must have 3 items; got 2"):
         epl.changes.what_differs([0, 0, 1], [0, 1])
+
+
+def test_items_are_called_by_their_own_names():
+    named = {"ann": 0, "bob": 0, "cy": 0, "dee": 1}
+    assert "item cy goes to" in epl.changes.what_differs(named, [0, 0, 1, 1])
+    assert "item cy goes to" in epl.changes.what_differs(
+        [0, 0, 0, 1], dict(zip(named, [0, 0, 1, 1], strict=True))
+    )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from epluribus.diagnostics import chain_agreement, ess, rhat
-from epluribus.draws import Draws, together
+from epluribus.draws import Draws, expected
 
 
 def autoregression(rho, shape, rng):
@@ -290,7 +290,7 @@ def test_many_items_are_compared_in_part(monkeypatch):
     draws = Draws(rng.integers(3, size=(2, 30, 40)))
     whole = chain_agreement(draws, 1)
     assert chain_agreement(draws, 2) == whole
-    monkeypatch.setattr(together, "_BLOCK_ROWS", 1)
+    monkeypatch.setattr(expected, "_BLOCK_ROWS", 1)
     assert chain_agreement(draws) == whole
     part = chain_agreement(draws, comparisons=30_000)
     assert part.pair is None
@@ -323,8 +323,8 @@ def test_another_scale_is_seen_and_the_chain_named():
     chains = [around(A, 300, rng, noise=noise) for noise in (0.05, 0.05, 0.2, 0.05)]
     found = chain_agreement(Draws(chains), 1)
     assert found.agree is False
-    assert found.odd == 2
-    assert found.advice.startswith("Chain 2 (counted from 0) is off: ")
+    assert found.odd == "2"
+    assert found.advice.startswith("Chain 2 is off: ")
     assert found.advice.endswith("do not report the answer.")
 
 
@@ -388,4 +388,15 @@ def test_chains_keep_their_numbers_where_one_has_no_weight():
     weights[1] = 0.0
     found = chain_agreement(Draws(chains, weights=weights), 1)
     assert found.agree is False
-    assert (found.odd, found.n_chains) == (4, 4)
+    assert (found.odd, found.n_chains) == ("4", 4)
+
+
+def test_an_odd_chain_is_called_by_its_name():
+    z = np.tile(np.arange(6) // 3, (5, 40, 1))
+    z += np.random.default_rng(1).integers(2, size=z.shape) * 9
+    z[3] = np.random.default_rng(2).integers(2, size=z[3].shape)
+    z[3, :, 0] = z[3, :, 5]
+    names = np.repeat(["run_1", "run_2", "run_3", "run_4", "run_5"], 40)
+    found = chain_agreement(Draws(z.reshape(200, 6), chains=names))
+    assert found.odd == "run_4"
+    assert found.advice.startswith("Chain run_4 is off")

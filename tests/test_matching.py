@@ -88,6 +88,27 @@ def test_other_names_are_refused(names, draws):
         epl.credible_ball(pd.Series(TRUTH, index=names), draws)
 
 
+@pytest.mark.parametrize("table", [epl.Draws, pd.DataFrame])
+def test_starts_are_matched_by_name(table, draws):
+    def starts(names):
+        rows = np.stack([TRUTH[ORDER]] * 2)
+        known = {"items" if table is epl.Draws else "columns": names}
+        return epl.minimize(draws, starts=table(rows, **known), n_starts=2, search="greedy").labels
+
+    assert epl.loss(starts([NAMES[i] for i in ORDER]), TRUTH) == 0
+    with pytest.raises(ValueError, match="'starts' must name the same items as the draws"):
+        starts([f"x{i}" for i in ORDER])
+
+
+def test_a_named_matrix_is_put_in_the_order_of_the_items():
+    path = np.eye(12, k=1, dtype=int) + np.eye(12, k=-1, dtype=int)
+    frame = pd.DataFrame(path, index=NAMES, columns=NAMES).iloc[ORDER, ORDER]
+    shown = epl.plots.blocks(pd.Series(TRUTH, index=NAMES), frame).images[0].get_array()
+    assert np.array_equal(shown, path)
+    with pytest.raises(ValueError, match="'matrix' must name the same items"):
+        epl.plots.blocks(pd.Series(TRUTH, index=[f"x{i}" for i in range(12)]), frame)
+
+
 @pytest.mark.parametrize("n", [11, 13])
 def test_other_numbers_of_items_are_refused(n, draws, best):
     other = epl.Draws(np.zeros((5, n), dtype=int))

@@ -10,7 +10,6 @@ from epluribus._validate import make_rng, need
 from epluribus.models import GaussianMixture, StochasticBlockModel
 
 Z = np.random.default_rng(1).integers(3, size=(12, 6))
-A, B = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 1, 0, 0])
 MODEL = GaussianMixture([1.0, 2.0, 3.0, 4.0])
 HUGE = 10**30
 SOFT = np.full((2, 3, 2), 0.5)
@@ -59,19 +58,6 @@ def test_one_loss_for_a_consensus():
     pytest.importorskip("sklearn")
     with pytest.raises(TypeError, match="'loss' must be one loss, .* got \\['vi', 'binder'\\]"):
         epl.ConsensusClustering(loss=["vi", "binder"]).fit(Z.T)
-
-
-def test_one_partition_is_asked_for():
-    """A column is one partition; several rows are several."""
-    assert epl.loss(A[:, None], B[:, None]) == epl.loss(A, B) > 0
-    for call in (
-        lambda: epl.expected_loss(np.array([B, A]), Z),
-        lambda: epl.credible_ball(Z, Z),
-        lambda: epl.uncertainty.items(Z, Z),
-        lambda: epl.search.greedy(Z, start=Z),
-    ):
-        with pytest.raises(ValueError, match=r"must be one partition, .* got an array of shape"):
-            call()
 
 
 def test_a_package_that_is_there_but_broken(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ def together(labels):
 def test_enumeration(n):
     comp = [labels.tolist() for labels in partition.partitions(n)]
     assert comp == sorted(oracles.all_partitions(n))
-    assert len(comp) == partition.n_partitions(n)
+    assert len(comp) == partition.n_partitions(n) == {1: 1, 2: 2, 5: 52, 8: 4140}[n]
 
 
 def test_meet_join_contingency():
@@ -60,19 +60,13 @@ def test_meet_join_contingency():
         (({"b"}, {"a", "c"}), [0, 1, 0]),
         ([{1}, {"a"}], [0, 1]),  # no common order: sorted as text
         ({"b": 7, "a": 7, "c": 1}, [0, 0, 1]),
-        (np.array([[4, 4, 7]]), [0, 0, 1]),
-        (np.array([[4], [4], [7]]), [0, 0, 1]),
         (np.ma.array([[4], [4], [7]], mask=np.zeros((3, 1))), [0, 0, 1]),
         ([["a"], ["a"], ["b"]], [0, 0, 1]),
-        ([[4]], [0]),
         (pd.Series([4, 4, 7], index=[5, 1, 3]), [0, 0, 1]),
-        (pd.Series(["b", "b", "a"], dtype="category"), [0, 0, 1]),
         (pd.Series([4, 4, 7], dtype="Int64"), [0, 0, 1]),
         (pd.DataFrame({"cluster": [4, 4, 7]}), [0, 0, 1]),
         (pd.DataFrame([[4, 4, 7]]), [0, 0, 1]),
-        (xr.DataArray([4, 4, 7], dims="item"), [0, 0, 1]),
         (xr.DataArray([[4, 4, 7]], dims=("draw", "item")), [0, 0, 1]),
-        (epl.Draws([[4, 4, 7]]), [0, 0, 1]),
         (epl.Draws([[0, 1, 1], [4, 4, 7]])[1:], [0, 0, 1]),
         (epl.minimize([[4, 4, 7]]), [0, 0, 1]),
         (epl.minimize([[4, 4, 7]]).to_xarray(), [0, 0, 1]),
@@ -94,7 +88,6 @@ def test_labels_of_every_kind(labels, expected):
     [
         ("aab", "'labels' must hold one label for each item; got 'aab'"),
         ([], r"got an array of shape \(0,\), which is empty"),
-        (np.empty((1, 0)), r"got an array of shape \(1, 0\), which is empty"),
         (3, r"one partition, .* got 3\. Give a list or an array of labels"),
         (None, "got None. Give a list or an array of labels"),
         ({0, 1}, r"got \{0, 1\}\. Give a list or an array of labels"),
@@ -102,7 +95,6 @@ def test_labels_of_every_kind(labels, expected):
         ([1.0, np.nan], r"item 1 \(counted from 0\) has a missing value"),
         ([1.0, np.inf], "item 1 .* has inf, which is not an integer"),
         ([0.5, 0.2, 1.0], "item 0 .* For the probabilities of clusters see soft_draws"),
-        ([3.5, 2.5], r"which is not an integer\.$"),
         ([1e30, 0.0], r"labels too large for integers: 1e\+30"),
         ([1, None, 2], "item 1 .* has a missing value"),
         (np.array([1, 0.5, "a"], dtype=object), "item 1 .* has 0.5, which is not an integer"),
@@ -125,12 +117,8 @@ ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
     ("labels", "message"),
     [
         (TWO, rf"got an array of shape \(2, 3\)\. {ONE}"),
-        (TWO.T, rf"got an array of shape \(3, 2\)\. {ONE}"),
-        (TWO.tolist(), rf"got an array of shape \(2, 3\)\. {ONE}"),
         (TWO[None], rf"got an array of shape \(1, 2, 3\)\. {ONE}"),
-        (np.ma.array(TWO), rf"got an array of shape \(2, 3\)\. {ONE}"),
         (pd.DataFrame(TWO), r"got an array of shape \(2, 3\)\. .* such as z\.iloc\[0\]; minimize"),
-        (xr.DataArray(TWO), rf"got an array of shape \(2, 3\)\. {ONE}"),
         ([[0, 0, 1], [0, 1]], f"got rows of different lengths. {ONE}"),
         (epl.Draws(TWO), rf"got Draws\(n_draws=2, .*\)\. {ONE}\. The estimate comes before"),
         (epl.Draws(TWO[[0, 0]]), rf"got Draws\(n_draws=2, .*\)\. {ONE}"),
@@ -139,7 +127,6 @@ ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
             rf"got an array of shape \(2, 3\)\. {ONE}",
         ),
         (lambda: [epl.minimize(TWO), epl.minimize(TWO)], f"got a list of 2 estimates. {ONE}"),
-        (lambda: [epl.minimize(TWO)], f"got a list of 1 estimate. {ONE}"),
         (lambda: epl.modes(TWO, n_modes=2, rng=1), rf"got an array of shape \(2, 3\)\. {ONE}"),
     ],
 )
@@ -194,7 +181,3 @@ def test_columns_that_hold_no_labels(table, way_out):
 def test_partitions_of_the_same_items():
     with pytest.raises(ValueError, match="'b' must have 3 items; got 2"):
         partition.meet([0, 0, 1], [0, 1])
-
-
-def test_numbers_of_partitions():
-    assert [partition.n_partitions(n) for n in range(8)] == [1, 1, 2, 5, 15, 52, 203, 877]

@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus._parallel import Stopper
-from epluribus._progress import DELAY, make_progress
+from epluribus._progress import _DELAY, make_progress
 
 
 class Screen(io.StringIO):
@@ -35,7 +35,7 @@ def test_by_default_a_bar_waits_until_it_is_due(stderr):
     bar = make_progress(None, 5, "work", Stopper())
     bar.show(1, {"loss": 1})
     assert not screen.getvalue()
-    assert bar._bar.delay == DELAY
+    assert bar._bar.delay == _DELAY
     bar.close()
     bar = make_progress(True, 5, "work", Stopper())
     bar.show(5, {"loss": 1})

@@ -20,7 +20,7 @@ ProgressLike: TypeAlias = "bool | Callable[[int, int, dict[str, Any]], Any] | No
 """What the argument `progress` may be: None, True, False, or a function (done, total, info)."""
 
 
-DELAY = 2.0
+_DELAY = 2.0
 """Seconds of work after which a bar appears that nobody asked for."""
 
 
@@ -107,12 +107,10 @@ class _Call(Progress):
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
 
 
-def make_progress(
-    progress: ProgressLike, total: int, what: str, stopper: Stopper, *, delay: float = 0.0
-) -> Progress:
+def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stopper) -> Progress:
     """The object behind the argument `progress`, to be closed in any case.
 
-    A bar that was asked for appears after `delay` seconds; by default it appears after two seconds, unless a
+    A bar that was asked for appears at once; by default it appears after two seconds, unless a
     call that is at work has a progress of its own.
     """
     made = Progress()
@@ -120,7 +118,7 @@ def make_progress(
         made = _Call(progress, total, stopper)
     elif progress is True or (progress is None and not _OPEN):
         if _can_be_seen():
-            made = _Bar(total, what, delay if progress else DELAY)
+            made = _Bar(total, what, 0.0 if progress else _DELAY)
     elif progress is not None and progress is not False:
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."

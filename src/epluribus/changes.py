@@ -13,7 +13,7 @@ import numpy as np
 
 from epluribus._text import count, sentence_list
 from epluribus._typing import IntArray, LabelsLike
-from epluribus.partition import as_labels, by_size, matched
+from epluribus.partition import as_labels, by_size, item_names, matched
 
 __all__ = ["what_differs"]
 
@@ -38,7 +38,7 @@ def what_differs(
         The partitions. Clusters of `a` are numbered by size, 0 the largest, and those that only `b` has come
         after them.
     names : sequence of str, optional
-        Names of the items; their numbers by default.
+        Names of the items; by default those of `a` or `b`, or their numbers.
     other : str, default "the second"
         What the second partition is called.
 
@@ -67,7 +67,8 @@ def what_differs(
         n = int(first.max()) + 1
         return f"in {other}, {len(table[0]):,} of {count(n, 'cluster')} are different"
     target = _targets(first, second, *table)
-    names = [str(i) for i in range(len(first))] if names is None else [str(name) for name in names]
+    known = names or item_names(a) or item_names(b) or range(len(first))
+    names = [str(name) for name in known]
     moved = target != first
     losses = np.bincount(first[moved])
     order = [int(g) for g in np.argsort(-losses, kind="stable") if losses[g]]

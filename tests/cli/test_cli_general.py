@@ -63,21 +63,17 @@ def test_losses_and_datasets(capsys):
         (["--loss", "vi"], "'COMMAND' must be one of 'summarize'"),
         (["summarize", "{draws}", "--lost", "vi"], "no argument '--lost'. Did you mean '--loss'?"),
         (["summarize", "nowhere.csv"], "epluribus: There is no file 'nowhere.csv'."),
-        (["summarize", "{draws}", "--loss", "vii"], "'--loss' must be one of"),
         (["summarize", "{draws}", "--loss", "vii"], "Did you mean 'vi'?"),
-        (["summarize", "{draws}", "--search", "x"], "'--search' must be one of"),
         (["summarize", "{draws}", "--k-max", "0"], "'--k-max' must be at least 1; got 0."),
         (["summarize", "{draws}", "--out", "labels.doc"], "must end in .csv"),
         (["summarize", "{draws}", "--out", "-", "--json"], "both write to standard output"),
         (["psm", "{draws}", "-o", "psm.txt"], "must end in .npy, .npz or .csv"),
         (["psm", "{draws}", "-o", "psm.npy", "--sparse"], "must end in .npz or .csv"),
         (["psm", "{draws}", "-o", "-", "--threshold", "0.1"], "'--threshold' is for --sparse"),
-        (["psm", "{draws}", "-o", "-", "--json"], "both write to standard output"),
         (["ball", "{draws}", "--level", "2"], "'--level' must be a number in (0, 1]; got 2.0"),
         (["ball", "{draws}", "--loss", "vi,binder"], "'--loss' must be one loss here"),
         (["ball", "{draws}", "--level", "high"], "argument --level: invalid float value: 'high'."),
         (["ball"], "epluribus ball: the following arguments are required: DRAWS."),
-        (["modes", "{draws}", "--n-modes", "0"], "'--n-modes' must be"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(arguments, message, draws_file, capsys):
@@ -154,13 +150,10 @@ def test_completion_in_bash(capsys):
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     for words, offered in [
-        (("su",), ["summarize"]),
+        (("",), list(COMMANDS)),
         (("ball", "draws.csv", "--le"), ["--level"]),
         (("ball", "draws.csv", "--loss", "bi"), ["binder"]),
-        (("sample", "--prior", "po"), ["poisson"]),
         (("sample", "gau"), ["gaussian"]),
-        (("reproduce", "g"), ["galaxies"]),
-        (("",), list(COMMANDS)),
     ]:
         line = " ".join(f"'{word}'" for word in ("epluribus", *words))
         code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}\n_shtab_epluribus\n"
@@ -180,11 +173,6 @@ def test_completion_in_other_shells_has_commands_options_and_values(shell, regis
         assert word in script
 
 
-def test_losses_with_parameters_are_not_refused_by_the_parser(draws_file, capsys):
-    assert main(["summarize", str(draws_file), "--loss", "vi(cost=0.5)", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["loss"] == "vi(cost=0.5)"
-
-
 def test_import_is_light():
     """Nothing is imported that only some users need, or that takes long."""
     heavy = (
@@ -192,11 +180,12 @@ def test_import_is_light():
         "jinja2",
         "matplotlib",
         "networkx",
+        "numpy",
         "pandas",
-        "scipy.optimize",
-        "scipy.sparse",
+        "scipy",
+        "tqdm",
+        "xarray",
     )
-    heavy += ("shtab", "sklearn", "tqdm", "xarray")
     late = ("arviz_stats", "matplotlib", "scipy.stats", "sklearn")
     for module, names in (("epluribus", heavy), ("epluribus.uncertainty", late)):
         code = f"import sys, {module}; print([name for name in {names} if name in sys.modules])"

@@ -125,22 +125,15 @@ def test_every_model_reads_its_data(model, text, n_items, sample, tmp_path):
 @pytest.mark.parametrize(
     ("model", "text", "words", "message"),
     [
-        (
-            "sbm",
-            "1,2,5\n2,3,1\n4,3,1\n2,4,1\n",
-            [],
-            "Give --ignore-weights, or take a model of counts",
-        ),
+        ("sbm", "1,2,5\n2,3,1\n4,3,1\n", [], "Give --ignore-weights, or take a model of counts"),
         ("dcsbm", "1,2,0.5\n2,3,1\n4,3,1\n2,4,1\n", [], "must hold counts, integers 0, 1, 2"),
         ("sbm", "0,1\n1,2\n1,0\n", [], "Give --directed if (i, j) and (j, i)"),
         ("sbm", "0,0\n1,2\n1,0\n", [], "Give --loops to allow it"),
         ("sbm", NAMED, ["--tau", "1"], "'--tau' is not for the model 'sbm'"),
         ("sbm", NAMED, ["--header", "maybe"], "'--header' must be one of 'yes', 'no'"),
         ("gaussian", "1\n2\n", ["--directed"], "'--directed' is not for the model 'gaussian'"),
-        ("gaussian", "1\n2\n", ["--n-nodes", "3"], "'--n-nodes' is not for the model 'gaussian'"),
         ("gaussian", "1\n2\n", ["--alpha", "-1"], "'--alpha' must be"),
         ("gaussian", "1\n2\n", ["--prior", "poison"], "Did you mean 'poisson'?"),
-        ("gaussian", "1\n2\n", ["--moves", "all"], "'--moves' must be one of"),
         ("gaussian", "1\n2\n", ["--out", "d.csv"], "The output 'd.csv' must end in .npz"),
         ("gaussian", "1\n2\n", ["--out", "nowhere/d.npz"], "There is no folder 'nowhere'"),
         ("gauss", "1\n2\n", [], "'MODEL' must be one of 'gaussian'"),
@@ -151,11 +144,6 @@ def test_what_cannot_be_used_is_explained_in_one_line(model, text, words, messag
     assert (code, out) == (2, "")
     assert message in error
     assert error.count("\n") == 1
-
-
-def test_weights_of_one_and_loops_are_taken(sample):
-    assert sample("sbm", "1,2,1\n2,3,1\n4,3,1\n2,4,1\n")[0] == 0
-    assert sample("sbm", "0,0\n1,2\n1,0\n", "--loops")[0] == 0
 
 
 def test_options_of_the_prior_reach_the_model(sample):

@@ -69,10 +69,3 @@ def test_ctrl_c_while_loading(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "epluribus.cli", module)
     assert start.main() == 130
     assert capsys.readouterr().err == "epluribus: interrupted\n"
-
-
-def test_the_package_loads_nothing_by_itself():
-    """So that the command line starts quickly."""
-    code = "import sys, epluribus; print('numpy' in sys.modules, epluribus.minimize.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.split() == [b"False", b"minimize"]

@@ -7,7 +7,8 @@ import types
 import numpy as np
 import pytest
 
-from epluribus.datasets import blogs, load_congress_votes, load_french_blogs, load_galaxies
+from epluribus import datasets
+from epluribus.datasets import load_congress_votes, load_french_blogs, load_galaxies
 
 
 def test_galaxies_and_votes():
@@ -43,7 +44,7 @@ def fake_rda(tmp_path, monkeypatch):
     """A file that passes for blog.rda, and a reader that returns a small network for it."""
     path = tmp_path / "blog.rda"
     path.write_bytes(b"not really R")
-    monkeypatch.setattr(blogs, "_SHA256", hashlib.sha256(b"not really R").hexdigest())
+    monkeypatch.setattr(datasets, "_SHA256", hashlib.sha256(b"not really R").hexdigest())
     content = {
         "blog": {
             "links": [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
@@ -71,7 +72,7 @@ def test_blogs_are_downloaded_with_their_hash(fake_rda, monkeypatch):
     asked = {}
     pretend_to_download(monkeypatch, lambda **options: asked.update(options) or str(fake_rda))
     assert load_french_blogs().n_nodes == 3
-    assert asked["known_hash"] == f"sha256:{blogs._SHA256}"
+    assert asked["known_hash"] == f"sha256:{datasets._SHA256}"
     assert asked["url"].startswith("https://raw.githubusercontent.com/cran/mixer/c80c26b4")
 
 

@@ -104,13 +104,3 @@ def test_a_mapped_file_is_not_changed(tmp_path):
             z[0] = 9
         check(epl.Draws(mapped), z)
         np.testing.assert_array_equal(mapped, z)
-
-
-def test_progress_counts_the_draws(monkeypatch):
-    monkeypatch.setattr(rows, "_BLOCK", (20, 4))
-    calls = []
-    epl.Draws(np.zeros((20, 5), int), progress=lambda done, total, _: calls.append((done, total)))
-    assert calls[-1] == (20, 20)
-    assert len(calls) == 5
-    with pytest.raises(TypeError, match="'progress'"):
-        epl.Draws([[0, 1]], progress=3)

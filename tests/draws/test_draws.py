@@ -151,17 +151,6 @@ def test_where_weights_come_from():
     assert epl.Draws(draws, weights=[2, 5]).draw_weights.tolist() == [2, 5]
 
 
-def test_swapped_arguments_are_pointed_out():
-    draws = epl.Draws([[0, 0, 1], [0, 1, 1]])
-    best = epl.minimize(draws, rng=1)
-    with pytest.raises(
-        TypeError, match="must be a posterior sample; got Estimate.*The estimate comes before"
-    ):
-        epl.credible_ball(draws, best)
-    with pytest.raises(TypeError, match=r"'labels' must be one partition; got Draws"):
-        epl.expected_loss(draws, draws)
-
-
 SPREAD = np.random.default_rng(2).integers(3, size=(12, 8))
 """Draws whose distinct partitions are many."""
 

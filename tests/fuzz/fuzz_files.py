@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import epluribus as epl
-from epluribus.cli._models import read_items, read_model
+from epluribus.cli._data import read_items, read_model
 from epluribus.models import GaussianMixture
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups

@@ -9,7 +9,12 @@ import xarray as xr
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.models import GaussianMixture, PoissonMixture, StochasticBlockModel
+from epluribus.models import (
+    GaussianMixture,
+    LatentBlockModel,
+    PoissonMixture,
+    StochasticBlockModel,
+)
 from epluribus.readers.text import read_column, read_groups
 from epluribus.uncertainty import health, left_out
 
@@ -48,7 +53,21 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
         ),
         (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
         (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
-        (lambda: epl.draws.soft_psm(ONE_VARIABLE), TypeError, "'probabilities' must be an array"),
+        (
+            lambda: epl.draws.soft_psm(ONE_VARIABLE),
+            ValueError,
+            "'probabilities' has no probabilities",
+        ),
+        (
+            lambda: LatentBlockModel([[0], [0, 0]]),
+            TypeError,
+            "'matrix' must be an array, with rows",
+        ),
+        (
+            lambda: epl.uncertainty.align([0], [[0]], parameters=False, raw_labels=False),
+            ValueError,
+            "'parameters' must have shape",
+        ),
         (lambda: sample(checkpoint=7), TypeError, "'checkpoint' must be a path; got 7"),
         (
             lambda: health(np.array([0, 1]), [[0, 1]]),

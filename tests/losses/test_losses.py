@@ -200,7 +200,7 @@ def test_a_name_with_parameters_makes_the_loss():
         with pytest.raises(ValueError, match=r"'loss' must be written like 'vi\(cost=0.5\)'"):
             epl.losses.get(text)
     with pytest.raises(
-        ValueError, match=r"'loss' must have parameters that exist; got 'nvi\(cost=1"
+        ValueError, match=r"'loss' must be without parameters if it is 'nvi'; got 'nvi\(cost=1"
     ):
         epl.losses.get("nvi(cost=1)")
     with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
@@ -248,5 +248,5 @@ def test_losses_can_be_pickled_and_copied(name):
 def test_names_of_salso_are_understood(in_r, ours):
     assert epl.losses.get(in_r) is epl.losses.get(ours)
     assert epl.losses.for_matrix("VI.lb").name == "vi_lb"
-    with pytest.raises(ValueError, match="'vi_lb' only for a similarity matrix"):
+    with pytest.raises(ValueError, match="'vi_lb' is only for a similarity matrix"):
         epl.losses.get("VI.lb")

@@ -15,44 +15,23 @@ from epluribus.models import (
 from epluribus.sampling import sample
 
 BAD = [
-    (
-        lambda: GaussianMixture([1.0, np.inf]),
-        r"'y' must be finite; item 1 \(counted from 0\) is inf",
-    ),
+    (lambda: GaussianMixture([1.0, np.inf]), "'y' must be finite; item 1 .* is inf"),
     (lambda: GaussianMixture([[1.0, np.inf]]), "item 0, column 1"),
     (lambda: GaussianMixture([np.nan, np.nan]), "'y' must have a value in every column; all cells"),
     (
         lambda: GaussianMixture([1.0, 1e156], prior="paper"),
-        r"within 1e150 units of the prior, sqrt\(2 delta\) = 1; item 1, column 0 .*is 1e\+156",
+        "within 1e150 units of .* = 1; item 1, column 0",
     ),
-    (
-        lambda: GaussianMixture([[1.0, 2.0], [1.0, 3.0]]),
-        r"'y' must vary in every column; constant \(counted from 0\): 0. Leave them out",
-    ),
-    (
-        lambda: GaussianMixture([[1.0, np.nan]] * 9, covariance="full"),
-        "'y' must have a value in every column",
-    ),
-    (
-        lambda: GaussianMixture([[1.0, np.nan], [2.0, 1.0]], covariance="full"),
-        r"no missing cells for covariance='full'; item 0, column 1 .*'diagonal' integrates",
-    ),
+    (lambda: GaussianMixture([[1.0, 2.0], [1.0, 3.0]]), "must vary .*: 0. Leave"),
+    (lambda: GaussianMixture([[1.0, np.nan]] * 9, covariance="full"), "a value in every column"),
+    (lambda: GaussianMixture([[1.0, np.nan], [2.0, 1.0]], covariance="full"), "item 0, column 1"),
     (lambda: GaussianMixture([1.0], covariance="ful"), "Did you mean 'full'"),
     (lambda: PoissonMixture([1, -1]), r"'y' must hold 0, 1, 2, ...; item 1 .*is -1. For meas"),
     (lambda: PoissonMixture([1, 0.5]), "is 0.5. For measurements take GaussianMixture"),
-    (
-        lambda: PoissonMixture([1, 2], rate=[1, 2]),
-        "'rate' must be one finite number above 0 or one",
-    ),
-    (
-        lambda: BernoulliMixture([[0, 2]]),
-        r"'y' must hold 0 to 1; item 0, column 1 .*is 2. For more",
-    ),
+    (lambda: PoissonMixture([1, 2], rate=[1, 2]), "'rate' must be one finite number above 0"),
+    (lambda: BernoulliMixture([[0, 2]]), "'y' must hold 0 to 1; item 0, column 1 .*is 2"),
     (lambda: BernoulliMixture([[0, 1]], beta=1), "'beta' must be two numbers"),
-    (
-        lambda: CategoricalMixture([["a", None]]),
-        "all cells of column 1 .*are missing. Leave it out",
-    ),
+    (lambda: CategoricalMixture([["a", None]]), "all cells of column 1 .*are missing"),
     (lambda: CategoricalMixture([[["a"], "b"]]), "a category must be a number or text"),
     (lambda: CategoricalMixture([["a"]], weight=0), "'weight' must be a finite number above 0"),
     (lambda: GaussianMixture([]), r"'y' must have shape .*got shape \(0,\)"),
@@ -61,73 +40,34 @@ BAD = [
     (lambda: GaussianMixture([1.0], gamma=0), "'gamma' must be a finite number above 0"),
     (lambda: GaussianMixture([1.0], delta="x"), "'delta' must be a number; got 'x'"),
     (lambda: GaussianMixture([1.0], delta=0), "'delta' must be one finite number above 0"),
-    (
-        lambda: GaussianMixture([1.0], mean=[1, 2]),
-        "'mean' must be one finite number or one for each of the 1 columns",
-    ),
-    (
-        lambda: StochasticBlockModel([[0, 1], [0, 0]]),
-        r"must be symmetric for an undirected model; entry \(0, 1\) is 1 and .*Give directed=True",
-    ),
-    (
-        lambda: StochasticBlockModel([[0, 2], [2, 0]]),
-        r"each edge once and no weights.*\(0, 1\) counts 2. Give ignore_weights",
-    ),
-    (
-        lambda: StochasticBlockModel([[0, np.nan], [1, 0]]),
-        "is nan. Decide what a missing entry means",
-    ),
+    (lambda: GaussianMixture([1.0], mean=[1, 2]), "'mean' must be one finite number or"),
+    (lambda: StochasticBlockModel([[0, 1], [0, 0]]), "symmetric for .* Give directed=True"),
+    (lambda: StochasticBlockModel([[0, 2], [2, 0]]), "no weights.* counts 2. Give"),
+    (lambda: StochasticBlockModel([[0, np.nan], [1, 0]]), "is nan. Decide what a"),
     (lambda: StochasticBlockModel([[1, 0], [0, 0]]), "zero diagonal.*node 0 .* linked to itself"),
-    (
-        lambda: StochasticBlockModel(np.zeros((3, 4))),
-        r"'adjacency' must be a square matrix.*\(3, 4\)",
-    ),
-    (
-        lambda: StochasticBlockModel(np.zeros((0, 0))),
-        "'adjacency' must be a matrix with rows and columns",
-    ),
-    (
-        lambda: StochasticBlockModel([(0, 1), (2, 2), (1, 2)]),
-        "no loops; node 2 .* linked to itself",
-    ),
-    (
-        lambda: StochasticBlockModel([(0, 1), (1, 0), (1, 2)]),
-        r"each edge once.*\(0, 1\) counts 2",
-    ),
+    (lambda: StochasticBlockModel(np.zeros((3, 4))), "must be a square matrix.* got shape"),
+    (lambda: StochasticBlockModel(np.zeros((0, 0))), "a matrix with rows and columns"),
+    (lambda: StochasticBlockModel([(0, 1), (2, 2), (1, 2)]), "no loops; node 2 .*"),
+    (lambda: StochasticBlockModel([(0, 1), (1, 0), (1, 2)]), "each edge once.* counts 2"),
     (lambda: StochasticBlockModel([(0, 5)], n_nodes=3), "'n_nodes' must be at least 6.*got 3"),
     (lambda: StochasticBlockModel([(0, 1), (0, -1)], n_nodes=3), "0, 1, 2, ...; got -1"),
     (lambda: StochasticBlockModel([(0, 0.5)], n_nodes=3), "node numbers 0, 1, .*got 0.5"),
-    (
-        lambda: StochasticBlockModel([("a", "b")], n_nodes=2),
-        "node numbers .*got 'a'. For nod",
-    ),
+    (lambda: StochasticBlockModel([("a", "b")], n_nodes=2), "node numbers .*got 'a'"),
     (lambda: StochasticBlockModel([], n_nodes=0), "'n_nodes' must be at least 1; got 0"),
     (lambda: StochasticBlockModel(np.zeros((0, 2))), "'adjacency' must have at least one node"),
-    (
-        lambda: StochasticBlockModel([(0, 1, 2)], n_nodes=3),
-        "no weights.* counts 2. Give ignore_",
-    ),
-    (
-        lambda: StochasticBlockModel([(0, 1), (1,)]),
-        "two nodes in each and perhaps a weight; got 1 or 2",
-    ),
+    (lambda: StochasticBlockModel([(0, 1, 2)], n_nodes=3), "no weights.* counts 2"),
+    (lambda: StochasticBlockModel([(0, 1), (1,)]), "two nodes in each .* got 1 or 2"),
     (lambda: StochasticBlockModel([[0]], beta=0.5), "'beta' must be two numbers"),
     (lambda: StochasticBlockModel([[0]], beta=(0.5, 0)), "'beta' must be a finite number above 0"),
     (lambda: LatentBlockModel([[0, 3]]), r"'matrix' must hold only 0 and 1.*entry \(0, 1\)"),
-    (
-        lambda: LatentBlockModel([0, 1]),
-        "'matrix' must be a matrix with rows and columns; got shape",
-    ),
+    (lambda: LatentBlockModel([0, 1]), "'matrix' must be a matrix with rows and columns"),
     (lambda: LatentBlockModel([["a"]]), "'matrix' must be a matrix of numbers"),
     (lambda: LatentBlockModel([[0]], k_max=(1, 2, 3)), "'k_max' must be one value or two"),
     (lambda: CustomModel(3, 4), "'log_posterior' must be a function of the labels; got 3"),
     (lambda: CustomModel(len, 0), "'n_items' must be at least 1"),
     (lambda: CustomModel(len, 3, prior="uniform"), "'prior' must be an object"),
     (lambda: GaussianMixture([1.0, 2.0]).log_marginal([0]), "'labels' must have 2 items; got 1"),
-    (
-        lambda: LatentBlockModel([[0, 1]]).log_marginal([0]),
-        "once for each of: rows, columns; got 1",
-    ),
+    (lambda: LatentBlockModel([[0, 1]]).log_marginal([0]), "once for each of: rows, col"),
 ]
 
 

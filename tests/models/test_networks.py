@@ -183,20 +183,17 @@ def test_directions_counts_and_loops():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: StochasticBlockModel([(0, 10**12)]),
-            "node numbers up to 1000000000000, of which only 2",
-        ),
+        (lambda: StochasticBlockModel([(0, 10**12)]), "of which only 2"),
         (lambda: StochasticBlockModel(np.array([[0, 1e300], [0, 1]] * 2)), "node numbers 0, 1, 2"),
         (lambda: StochasticBlockModel([("a", None)]), "two nodes in every edge; one is missing"),
         (lambda: StochasticBlockModel("no-such-file.txt"), "There is no file 'no-such-file.txt'"),
         (
             lambda: StochasticBlockModel(pd.DataFrame(np.zeros((3, 5)))),
-            "must be a square matrix with the same names on both sides, or edges",
+            "must be a square matrix with",
         ),
         (
             lambda: StochasticBlockModel(pd.DataFrame({"a": ["x"], "b": ["y"], "n": [2]})),
-            "each edge once and no weights.* counts 2. Give",
+            "no weights.* counts 2. Give",
         ),
         (
             lambda: StochasticBlockModel(pd.DataFrame(np.eye(2), index=[*"ab"], columns=[*"ba"])),
@@ -204,14 +201,8 @@ def test_directions_counts_and_loops():
         ),
         (lambda: StochasticBlockModel(np.ma.masked_equal(A, 1)), "no masked entries"),
         (lambda: StochasticBlockModel(FakeIgraph([(0, 1)], "ab", [3])), "and no weights"),
-        (
-            lambda: StochasticBlockModel([("a", "a"), ("a", "b")]),
-            "linked to itself. Give loops=True",
-        ),
-        (
-            lambda: PoissonBlockModel([[0, 0.5], [0.5, 0]]),
-            "counts, integers 0, 1, 2, ...; entry .* is 0.5. Give ignore_weights",
-        ),
+        (lambda: StochasticBlockModel([("a", "a"), ("a", "b")]), "Give loops=True"),
+        (lambda: PoissonBlockModel([[0, 0.5], [0.5, 0]]), "counts, .* is 0.5. Give ignore_weights"),
         (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* is -1"),
         (lambda: PoissonBlockModel(A, shape=0), "'shape' must be a finite number above 0"),
         (

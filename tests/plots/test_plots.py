@@ -14,11 +14,10 @@ def test_histogram_shows_every_item_once():
     y = epl.datasets.load_galaxies()
     ax = plots.histogram(np.array(["slow", "most", "fast"])[np.digitize(y, [15000, 30000])], y)
     assert sum(len(line.get_xdata()) for line in ax.lines) == 82
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
-        "fast: 3 items",
-        "most: 72 items",
-        "slow: 7 items",
-    ]
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["fast: 3 items", "most: 72 items", "slow: 7 items"]
+    with pytest.raises(ValueError, match=r"'values' .* \(n_items, 1\); got shape \(2, 3\)"):
+        plots.histogram([0, 1], [[1, 2, 3], [4, 5, 6]])
 
 
 def test_one_partition_in_any_form_gives_one_picture():
@@ -29,9 +28,7 @@ def test_one_partition_in_any_form_gives_one_picture():
     for form in forms:
         legend = plots.histogram(form, y).get_legend()
         assert [text.get_text() for text in legend.get_texts()] == ["0: 2 items", "1: 2 items"]
-    with pytest.raises(
-        ValueError, match=r"'best' must be one partition.* shape \(2, 4\). Give one"
-    ):
+    with pytest.raises(ValueError, match=r"'best' must be one partition.* shape \(2, 4\). G"):
         plots.histogram([labels, labels], y)
 
 
@@ -61,11 +58,6 @@ def test_bars_are_as_many_as_the_items_allow():
     assert bars(apart, np.repeat([0, 1], 150))[0].get_width() < 0.6
     assert len(bars(y, one, bins=4)) == 4
     assert len(bars(y, one, bins=[-4, 0, 4])) == 2
-
-
-def test_histogram_wants_one_number_an_item():
-    with pytest.raises(ValueError, match=r"'values' .* \(n_items, 1\); got shape \(2, 3\)"):
-        plots.histogram([0, 1], [[1, 2, 3], [4, 5, 6]])
 
 
 def test_n_clusters_shows_the_posterior_and_the_estimate():
@@ -128,9 +120,7 @@ def test_blocks_sorts_rows_and_columns_by_cluster():
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 3), (4, 0))
     square = plots.blocks(["x", "y"], np.eye(2))
     assert [text.get_text() for text in square.texts] == ["x", "y"]
-    with pytest.raises(
-        ValueError, match=r"'matrix' must have .* shape \(2, 2\); got shape \(4, 3\)"
-    ):
+    with pytest.raises(ValueError, match=r"'matrix' must .* shape \(2, 2\); got shape \(4, 3\)"):
         plots.blocks([0, 1], matrix)
 
 

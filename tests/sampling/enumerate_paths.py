@@ -1,7 +1,7 @@
 """Exact transition probabilities of the moves as they are coded: every random choice is followed in
 every direction.
 
-The moves ask for randomness only through `epluribus._kernels.chance`. Here its functions are
+The moves ask for randomness only through a few functions of `epluribus._kernels.moves`. Here these are
 replaced by ones that replay a script of choices and multiply their probabilities; scripts are
 enumerated depth first."""
 
@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 
-from epluribus._kernels import chance, moves, split_merge
+from epluribus._kernels import moves
 from epluribus._kernels.likelihood import log_target
 from epluribus._kernels.states import KINDS, LABEL, WEIGHT
 from epluribus.models.base import make_partition
@@ -44,16 +44,13 @@ class Paths:
                 return True
         return False
 
-    # the functions of `chance`
+    # the functions that are replaced
 
     def pick(self, rng, n):
         return self.choose([1 / n] * int(n))
 
     def toss(self, rng, probability):
         return bool(self.choose([1 - probability, probability]))
-
-    def coin(self, rng):
-        return self.toss(rng, 0.5)
 
     def accept(self, rng, log_ratio):
         assert not math.isnan(log_ratio)
@@ -67,21 +64,16 @@ class Paths:
 
 
 @contextmanager
-def scripted(paths, one_order, one_launch):
-    """The functions of `chance` replaced where the moves look them up; `shuffle` asks `chance.pick`.
+def scripted(paths, one_order):
+    """The moves with their functions of chance replaced; `shuffle` asks `pick`.
 
-    With `one_order`, nothing is shuffled: a move from a launch is in detailed balance for each order. With
-    `one_launch`, all coins that divide the items of a launch show heads: any way to divide them will do, if
-    it depends on the items only.
+    With `one_order`, nothing is shuffled: split-merge is in detailed balance for each order.
     """
-    replaced = {name: getattr(paths, name) for name in ("pick", "toss", "accept")}
-    coin = (lambda _: True) if one_launch else paths.coin
-    shuffle = (lambda *_: None) if one_order else chance.shuffle
-    with (
-        mock.patch.object(chance, "pick", paths.pick),
-        mock.patch.multiple(moves, pick_weighted=paths.pick_weighted, **replaced),
-        mock.patch.multiple(split_merge, coin=coin, shuffle=shuffle, **replaced),
-    ):
+    names = ("pick", "toss", "accept", "pick_weighted")
+    replaced = {name: getattr(paths, name) for name in names}
+    if one_order:
+        replaced["shuffle"] = lambda *_: None
+    with mock.patch.multiple(moves, **replaced):
         yield
 
 
@@ -92,10 +84,9 @@ def one_move(name, item, state):
         running = np.array([0.0, np.inf])
         moves.gibbs(item, 1, None, tally, running, np.zeros(1), state)
         return running[0]
-    if name.startswith("launch"):  # "launch 2": two scans
-        return split_merge.launch(int(name.split()[1]), None, tally, state)
-    move = {"split-merge": split_merge.split_merge, "allocation": moves.allocation}[name]
-    return move(None, tally, state)
+    if name.startswith("split-merge"):  # "split-merge 2": two scans
+        return moves.split_merge(int(name.split()[1]), None, tally, state)
+    return moves.allocation(None, tally, state)
 
 
 def arrays(state):
@@ -117,12 +108,8 @@ def transition_matrix(model, posterior, move, side, item=0):
             P[number[state], number[state]] = 1.0
             continue
         paths = Paths()
-        from_launch = move.startswith("launch")
-        with scripted(
-            paths,
-            one_order=from_launch and "shuffled" not in move,
-            one_launch=from_launch and "heads" in move,
-        ):
+        one_order = move.startswith("split-merge") and "shuffled" not in move
+        with scripted(paths, one_order):
             pairs = zip(state, tables, strict=True)
             sides = model.states([make_partition(np.array(z), table) for z, table in pairs])
             before = log_target(sides, len(sides))

@@ -19,9 +19,8 @@ LEVEL = 1e-4
 # fall below a few per cent.
 SCHEDULES = {
     "gibbs": ([Gibbs()], 4),
-    "split-merge": ([SplitMerge(5, scans=0)], 4),
     "default": ("default", 3),
-    "launch": ([SplitMerge(5, scans=3)], 24),  # few merges are proposed
+    "split-merge": ([SplitMerge(5)], 24),  # few merges are proposed
     "appendix": ("appendix", 6),
 }
 

@@ -72,11 +72,7 @@ def same(a, b):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_goes_through_every_move(name):
     model = MODELS[name]
-    for moves in (
-        "default",
-        "appendix",
-        [SplitMerge(2, scans=0), SplitMerge(2), Allocation(2)],
-    ):
+    for moves in ("default", "appendix", [SplitMerge(2), Allocation(2)]):
         trace = sample(model, n_draws=30, moves=moves, rng=1, n_chains=3)
         assert trace.log_posterior.shape == trace.n_clusters.shape == (3, 30)
         assert trace.draws.n_chains == 3
@@ -150,19 +146,19 @@ def test_a_run_of_default_length_goes_on_until_chains_agree(tmp_path):
     assert "extended" not in str(short)
     # Two far groups: with Gibbs updates alone, the chain from one cluster hardly ever splits them.
     near, far = (
-        GaussianMixture(np.repeat([0.0, 60.0], n), tau=0.001, prior="paper") for n in (15, 40)
+        GaussianMixture(np.repeat([0.0, 60.0], n), tau=0.001, prior="paper") for n in (15, 80)
     )
     options = {"moves": [Gibbs()], "rng": 1}
     longer = sample(near, **options)
     assert (longer.settings["thin"], longer.settings["burn"]) == (2 * 30, 1100 * 30)
     assert "1 time, until the chains agreed" in str(longer)
     stuck = sample(far, checkpoint=tmp_path / "run.npz", **options)
-    assert (stuck.n_draws, stuck.settings["extensions"]) == (1000, 2)
-    assert (stuck.settings["thin"], stuck.settings["burn"]) == (4 * 80, 3100 * 80)
-    assert "2 times, until the limit was reached" in str(stuck)
+    assert (stuck.n_draws, stuck.settings["extensions"]) == (1000, 3)
+    assert (stuck.settings["thin"], stuck.settings["burn"]) == (8 * 160, 7100 * 160)
+    assert "3 times, until the limit was reached" in str(stuck)
     assert same(stuck, sample(far, checkpoint=tmp_path / "run.npz", **options))
     exact = sample(far, n_draws=1000, **options)
-    assert (exact.settings["extensions"], exact.settings["thin"]) == (0, 80)
+    assert (exact.settings["extensions"], exact.settings["thin"]) == (0, 160)
     assert sample(far, n_chains=1, **options).settings["extensions"] == 0
 
 
@@ -212,7 +208,7 @@ def test_progress_is_called_and_never_ends_a_run(capsys):
     calls = []
     sample(MODELS["gaussian"], n_draws=10, rng=1, progress=lambda *args: calls.append(args))
     done, total, info = calls[-1]
-    assert done == total == 2 * (100 * 25 + 10 * 25)
+    assert done == total == 2 * (100 * 30 + 10 * 30)
     assert set(info) == {"gibbs", "split", "merge"}
 
     def broken(done, total, info):
@@ -226,14 +222,7 @@ def test_progress_is_called_and_never_ends_a_run(capsys):
 
 def test_starts():
     model = MODELS["gaussian"]
-    first = {
-        "n_draws": 1,
-        "burn": 0,
-        "thin": 1,
-        "rng": 3,
-        "moves": [SplitMerge(1)],
-        "n_chains": 3,
-    }
+    first = {"n_draws": 1, "burn": 0, "thin": 1, "rng": 3, "moves": [SplitMerge(1)], "n_chains": 3}
     k = sample(model, **first).n_clusters[:, 0]
     assert k[0] in (1, 2)
     assert k[1] >= 19
@@ -247,11 +236,13 @@ def test_starts():
 
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
-    assert trace.settings["thin"] == 14 + 14
-    assert trace.settings["burn"] == 100 * 28
+    assert trace.settings["thin"] == 14 + 7
+    assert trace.settings["burn"] == 100 * 21
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
-    assert trace.settings["thin"] == 15 + 15 + 7 + 7
-    assert trace.settings["burn"] == 200 * 44
+    assert trace.settings["thin"] == 15 + 8 + 7 + 4
+    assert trace.settings["burn"] == 200 * 34
+    many = PoissonMixture(np.zeros(20_000, dtype=int), k_max=2)
+    assert sample(many, thin=1, burn=0, rng=1).n_draws == 250
 
 
 def test_trace_goes_to_text_files_and_xarray(tmp_path):
@@ -394,7 +385,7 @@ def test_an_error_in_a_thread_is_raised():
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "custom"])
 def test_compiled_and_plain_python_make_the_same_draws(name):
     model = MODELS[name]
-    moves = [Gibbs(), SplitMerge(3), SplitMerge(3, scans=0), Allocation(3)]
+    moves = [Gibbs(), SplitMerge(3), Allocation(3)]
     compiled = sample(model, n_draws=15, thin=20, burn=0, moves=moves, rng=4)
     plain = copy.copy(model)
     plain.compiled = False
@@ -437,7 +428,7 @@ class Counts(Model):
 def test_a_compiled_model_of_a_user_goes_through_every_move():
     model = Counts([0, 1, 0, 2, 30, 35, 28], 1.2, 0.8)
     options = {"n_draws": 40, "thin": 15, "burn": 0, "rng": 1}
-    options["moves"] = [Gibbs(), SplitMerge(2, scans=0), SplitMerge(2, scans=2), Allocation(3)]
+    options["moves"] = [Gibbs(), SplitMerge(2, scans=2), Allocation(3)]
     compiled = sample(model, **options)
     model.compiled = False
     assert np.array_equal(np.asarray(compiled.draws), np.asarray(sample(model, **options).draws))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epluribus.studies.facts import match_columns, number_clusters, read_facts
+from epluribus.studies.analysis import match_columns, number_clusters, read_facts
 
 PARTY = np.array(list("aaaabbbb"))
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2])

@@ -12,8 +12,7 @@ from epluribus.datasets import load_congress_votes, load_french_blogs, load_gala
 from epluribus.sampling import Trace
 from epluribus.search.comparison import Comparison
 from epluribus.studies import STUDIES, analysis, reproduce
-from epluribus.studies.analysis import Protocol
-from epluribus.studies.facts import read_facts
+from epluribus.studies.analysis import Protocol, read_facts
 
 TINY = Protocol(n_draws=60, burn=5_000, n_chains=2, n_greedy=2)
 FEW = {"protocol": TINY, "losses": ("vi", "binder")}

@@ -130,7 +130,7 @@ def test_losses_without_a_bound(monkeypatch):
     found = certificate(z[0], z, loss="omari")
     assert found.lower_bound == 0.0
     assert found.verdict == "no bound"
-    assert "nothing is known about the smallest expected loss" in str(found)
+    assert "no partition has one below 0" in str(found)
 
     def f0(joint, size, group, n_items):
         return joint - size - group - n_items
@@ -148,14 +148,18 @@ def test_losses_without_a_bound(monkeypatch):
 
 def test_verdicts_round_up():
     loss = epl.losses.get("vi")
-    made = epl.uncertainty.Certificate(1.0, 1 / 1.0331, "test", loss, 0.1)
+    made = epl.uncertainty.Certificate(1.0, 1 / 1.0331, "test", loss)
     assert made.verdict == "within 3.4 %"
-    assert epl.uncertainty.Certificate(1.0, 1 / 1.211, "test", loss, 0.1).verdict == "within 22 %"
-    assert epl.uncertainty.Certificate(3.5, 1.0, "test", loss, 0.1).verdict == "within 250 %"
-    tiny = epl.uncertainty.Certificate(2396.671, 2396.668, "test", loss, 0.1)
+    assert epl.uncertainty.Certificate(1.0, 1 / 1.211, "test", loss).verdict == "within 22 %"
+    assert epl.uncertainty.Certificate(3.5, 1.0, "test", loss).verdict == "within 250 %"
+    tiny = epl.uncertainty.Certificate(2396.671, 2396.668, "test", loss)
     assert tiny.verdict == "within 0.00013 %"
     assert repr(made).startswith("Certificate('within 3.4 %', expected_loss=1, lower_bound=0.967")
-    assert "no partition has an expected loss below 0.96796" in str(made)
+    assert "no partition has one below 0.96796" in str(made)
+    within = epl.uncertainty.Certificate(2.0, 1.0, "draws", loss, False, "with 2", "ensemble")
+    assert within.verdict == "within 100 % among partitions with 2"
+    assert "draw" not in str(within)
+    assert "expected" not in str(within)
 
 
 def test_bad_time_limit():
@@ -184,8 +188,8 @@ def test_says_among_which_partitions_it_is_the_best():
 
 def test_a_bound_of_zero_that_is_reached_is_a_proof():
     loss = epl.losses.get("vi")
-    assert epl.uncertainty.Certificate(1e-16, 0.0, "test", loss, 0.1).verdict == "proved optimal"
-    assert epl.uncertainty.Certificate(0.1, 0.0, "test", loss, 0.1).verdict == "no bound"
+    assert epl.uncertainty.Certificate(1e-16, 0.0, "test", loss).verdict == "proved optimal"
+    assert epl.uncertainty.Certificate(0.1, 0.0, "test", loss).verdict == "no bound"
 
 
 def test_labels_that_separate_items_that_are_always_together():

@@ -8,7 +8,7 @@ from epluribus._kernels.size_prices import smallest_first
 from epluribus._parallel import Stopper
 from epluribus.draws.expected import draw_losses
 from epluribus.uncertainty import _certificate, _size_prices
-from epluribus.uncertainty._size_table import Bins, by_number, make_bins, possible
+from epluribus.uncertainty._size_prices import Bins, SizePrices, by_number, make_bins, possible
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ KINDS = ("noise", "truth", "modes", "giant")
 def ascent(draws, labels, loss, *, cost=1.0, numbers=None, n_jobs=1):
     value = draws.mean(draw_losses(labels, draws, loss))
     numbers = np.arange(1, draws.n_items + 1) if numbers is None else numbers
-    return _size_prices._Ascent(draws, labels, value, cost, numbers, Stopper(), n_jobs)
+    return SizePrices(draws, labels, value, cost, numbers, Stopper(), n_jobs)
 
 
 def naive_table(x, w, draws, bins):
@@ -101,7 +101,7 @@ def test_never_above_the_optimum(rng, kind, cost):
             work.w = rng.normal(0, 0.05, work.w.shape).astype(np.float32)
             work.w -= work.w.transpose(2, 1, 0).copy()
             work.x = rng.uniform(0.01, 1.0, work.x.shape).astype(np.float32)
-            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers, 4)[0].min()
+            bound = by_number(work.evaluate(), work.bins, work.constant, work.numbers)[0].min()
             assert bound / n <= least * (1 + 1e-12) + 1e-13
 
 
@@ -147,14 +147,14 @@ def test_a_cut_is_said(rng, monkeypatch):
     best = epl.minimize(draws, rng=1)
     monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)  # it would be a proof
     # The clock as the program sees it: the time is up after the first evaluation.
-    before = _size_prices._Ascent.evaluate
+    before = SizePrices.evaluate
 
     def then_stop(self):
         table = before(self)
         self.stopper.flag[0] = 1
         return table
 
-    monkeypatch.setattr(_size_prices._Ascent, "evaluate", then_stop)
+    monkeypatch.setattr(SizePrices, "evaluate", then_stop)
     made = epl.certificate(best, draws, time_limit=1000)
     assert made.cut
     assert "cut by the time limit" in str(made)
@@ -167,7 +167,7 @@ def test_what_is_not_a_number_proves_nothing(rng):
     work.w[3, 4, 5] = np.nan
     table = work.evaluate()
     assert np.isneginf(table[3, 4])
-    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers, 4)[0].min())
+    assert np.isneginf(by_number(table, work.bins, work.constant, work.numbers)[0].min())
 
 
 def test_progress_shows_the_gap(rng):
@@ -184,7 +184,7 @@ def test_progress_shows_the_gap(rng):
 
 def test_too_large_has_no_prices(monkeypatch, rng):
     draws = epl.Draws(sample(rng, "noise", 20, 10))
-    monkeypatch.setattr(_size_prices, "_ITEMS", 10)
+    monkeypatch.setattr(_certificate, "MOST_ITEMS", 10)
     monkeypatch.setattr(_certificate, "set_bound", lambda *_: -np.inf)
     made = epl.certificate(epl.minimize(draws, rng=1), draws)
     assert made.method == "the triangle inequality between draws"
@@ -263,7 +263,7 @@ def test_what_a_better_partition_cannot_have():
     table = np.full((4, 4), 9.0)
     table[[0, 1, 2], 2] = 0.0
     table[3, 0] = 0.0
-    bounds, prices = by_number(table, bins, 0.0, np.array([1, 2, 3, 4]), 4)
+    bounds, prices = by_number(table, bins, 0.0, np.array([1, 2, 3, 4]))
     assert (bounds < 0.5).tolist() == [False, True, False, False]
     alive = possible(table, bins, bounds[1:2], prices[1:2], 0.5)
     assert alive[2].tolist() == [True, True, True, False]

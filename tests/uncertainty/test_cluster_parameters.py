@@ -118,6 +118,15 @@ def test_it_is_printed_as_a_table(sample):
         ({"parameters": [[1, 2]], "item_parameters": [[1, 2]]}, "Give one of"),
         ({"item_parameters": np.zeros((2, 4))}, "must have shape (2, 3, ...), draws by items; got"),
         ({"item_parameters": np.zeros((2, 3)), "raw_labels": [[0, 0, 0]] * 2}, "need no labels"),
+        (
+            {"item_parameters": np.zeros((2, 3)), "probabilities": [[[1.0]] * 3] * 2},
+            "is for 'param",
+        ),
+        (
+            {"parameters": [[1.0]], "probabilities": [[[1.0]] * 3] * 2},
+            "must have shape (2, 1, ...)",
+        ),
+        ({"parameters": [[1.0]] * 3, "probabilities": [[[1.0]] * 3] * 3}, "the 2 draws of 'draws'"),
         ({"item_parameters": [[0, 1, np.nan]] * 2}, "'item_parameters' must have no missing"),
         ({"parameters": [[1.0], [1.0]]}, "has entries for labels 0..0"),
         ({"parameters": [[1.0], [1.0, 2.0]]}, "those of draw 0 have some"),
@@ -127,6 +136,32 @@ def test_it_is_printed_as_a_table(sample):
 def test_what_does_not_fit_is_refused(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         epl.uncertainty.cluster_parameters([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_means_where_labels_were_summed_out(each):
+    """Against a loop, and against the limit of many drawn labels."""
+    rng = np.random.default_rng(5)
+    log_p, mu, labels = rng.normal(size=(40, 5, 3)), rng.normal(size=(40, 3, 2)), [0, 0, 1, 1, 0]
+    p = np.exp(log_p) / np.exp(log_p).sum(axis=2, keepdims=True)
+    given = xr.DataArray(log_p, dims=("draw", "item", "cluster"), coords={"item": list("abcde")})
+    draws = epl.soft_draws(given, log=True, n_draws_each=each, rng=1)
+    ref = np.array([[np.mean([sum(p[t, i, k] * mu[t, k] for k in range(3)) for i in items], axis=0)
+                     for items in ([0, 1, 4], [2, 3])] for t in range(40)])  # fmt: skip
+    # Items are matched by name, not by position.
+    for soft in (given, given[:, [3, 0, 4, 2, 1]]):
+        found = epl.uncertainty.cluster_parameters(
+            labels, draws, probabilities=soft, log=True, parameters=mu
+        )
+        np.testing.assert_allclose(found.values, np.repeat(ref, each, axis=0))
+    chains = p.reshape(2, 20, 5, 3), mu.reshape(2, 20, 3, 2)
+    found = epl.uncertainty.cluster_parameters(
+        labels, draws, probabilities=chains[0], parameters=chains[1]
+    )
+    np.testing.assert_allclose(found.mean, ref.mean(axis=0))
+    many = rng.random((4000, 40, 5, 1)) > p.cumsum(axis=2)
+    drawn = np.take_along_axis(mu[None], many.sum(axis=3)[..., None], axis=2).mean(axis=0)
+    np.testing.assert_allclose(found.mean[1], drawn[:, 2:4].mean(axis=(0, 1)), atol=0.01)
 
 
 def kept(labels, best):

@@ -5,7 +5,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
-from epluribus.uncertainty import _support, clusters, items
+from epluribus.uncertainty import _items, clusters, items
 
 
 @given(z=strategies.draws(max_items=9, max_draws=12))
@@ -58,7 +58,7 @@ def test_clusters_against_sets_of_items(z):
 def test_blocks_and_threads_change_nothing(monkeypatch):
     z = strategies.random_draws(np.random.default_rng(5), 60, 50, 6)
     tables = [items(z[0], z, n_jobs=n) for n in (1, 2)]
-    monkeypatch.setattr(_support, "_CELLS", 1)
+    monkeypatch.setattr(_items, "_CELLS", 1)
     tables.append(items(z[0], z))  # one draw at a time
     for field in ("support", "runner_up", "runner_up_probability"):
         one, two, parts = (getattr(table, field) for table in tables)
@@ -119,6 +119,7 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     np.testing.assert_array_equal([whole.cohesion[1], whole.recovered[1]], 1.0)
     np.testing.assert_allclose(whole.never_seen, [2 / 3, 0])
     assert str(table).splitlines()[-1].startswith("support unknown, never seen with most")
+    assert str(whole).endswith("unknown, most of their items never seen together: 0")
     found = epl.minimize(draws, rng=1).health(draws)
     assert "4 more with a likelier or unknown place" in found.items
     assert not found.fine

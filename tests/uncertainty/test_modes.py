@@ -260,6 +260,24 @@ def test_too_few_draws_cannot_tell():
     assert modes(slow, rng=1).fair is None
 
 
+def test_a_chain_that_seldom_comes_back_cannot_tell():
+    rng = np.random.default_rng(7)
+    places = [np.where(rng.random(48) < 0.15, rng.integers(0, 4, 48), FOUR) for _ in range(15)]
+    z = disturbed(np.repeat(places, 30, axis=0), rng, 0.02)
+    found = modes(z, rng=1)
+    assert found.n_modes == 1
+    assert found.fair is None
+    assert "worth only" in found.sentence
+
+
+def test_the_elbow_of_the_mean_distance():
+    rng = np.random.default_rng(2)
+    z = around([FOUR, rng.permutation(FOUR), rng.permutation(FOUR)], [0.4, 0.3, 0.3], rng)
+    found = modes(z, n_modes="elbow", rng=1)
+    assert found.n_modes == 3
+    assert found.sentence.startswith("At the elbow of the mean distance, three competing")
+
+
 def test_diffuse_draws_have_no_summary():
     found = modes(restaurant(np.random.default_rng(3)), rng=0)
     assert found.diffuse

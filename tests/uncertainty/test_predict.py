@@ -13,7 +13,7 @@ from epluribus.models import (
     PartitionPrior,
     PoissonMixture,
 )
-from epluribus.models.mixture import condition, log_student_full
+from epluribus.models.mixtures import condition, log_student_full
 from oracles_models import partitions
 
 RNG = np.random.default_rng(8)

@@ -5,7 +5,7 @@ import pytest
 
 import epluribus as epl
 from epluribus.uncertainty import items, psm
-from epluribus.uncertainty._order import order_by_similarity
+from epluribus.uncertainty._matrix import order_by_similarity
 
 
 def sample(seed, n_items=14, k=5, **kwargs):

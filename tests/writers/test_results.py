@@ -22,19 +22,6 @@ def best():
     return epl.minimize(DRAWS, rng=1)
 
 
-def test_certainty_from_draws(tmp_path):
-    similarity = epl.psm(DRAWS)
-    expected = []
-    for i, label in enumerate(best().labels):
-        others = [j for j in range(9) if j != i and best().labels[j] == label]
-        alone = np.mean([(draw == draw[i]).sum() == 1 for draw in np.asarray(DRAWS)])
-        expected.append(similarity[i, others].mean() if others else alone)
-    assert best().to_pandas(DRAWS)["certainty"].tolist() == pytest.approx(expected, abs=1e-8)
-    np.testing.assert_allclose(best().to_xarray(DRAWS)["certainty"], expected, atol=1e-8)
-    best().write_labels(tmp_path / "labels.csv", DRAWS)
-    assert "certainty" in (tmp_path / "labels.csv").read_text()
-
-
 def test_frame():
     frame = best().to_pandas(CERTAINTY)
     assert list(frame.columns) == ["cluster", "certainty"]
@@ -102,6 +89,9 @@ def test_labels_out_and_in(ending, tmp_path):
         assert found.astype(int).tolist() == best().labels.tolist()
         assert found.index.tolist() == list("abcdefghi" if ending == "csv" else range(9))
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
     with pytest.raises(ValueError, match=r"must end in .csv, .parquet, .* or .json; .* '.xls'"):
         best().write_labels(tmp_path / "labels.xls")
     with pytest.raises(FileNotFoundError, match="There is no folder"):
@@ -130,25 +120,20 @@ def test_labels_of_two_files_are_matched_by_name(tmp_path):
         ("1,5\n2,5\n3,7\n", [5, 5, 7], None),
         ("5,5,7\n", [5, 5, 7], None),
         ("5\n5\n7\n", [5, 5, 7], None),
+        ("item,vi,binder\nann,5,1\nbob,5,1\ncy,7,1\n", "the columns item, vi, binder", None),
+        ("5,1\n5,1\n7,1\n", "2 columns", None),
     ],
 )
 def test_a_file_of_labels_has_one_partition(text, labels, items, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(text)
+    if isinstance(labels, str):
+        with pytest.raises(ValueError, match=rf"must hold one partition: .*got {labels}. Keep one"):
+            read_labels(path)
+        return
     found = read_labels(path)
     assert found.astype(int).tolist() == labels
     assert items is None or found.index.tolist() == items
-
-
-def test_no_one_of_several_partitions_is_picked(tmp_path):
-    path = tmp_path / "labels.csv"
-    for text, found in (
-        ("item,vi,binder\nann,5,1\nbob,5,1\ncy,7,1\n", "the columns item, vi, binder"),
-        ("5,1\n5,1\n7,1\n", "2 columns"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=rf"must hold one partition: .*got {found}. Keep one"):
-            read_labels(path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

@@ -33,16 +33,13 @@ def test_saved_and_loaded(ending, loss, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("ending", ["npz", "json"])
 @pytest.mark.parametrize("options", [{"k": 3}, {"k_max": 2}, {"search": "greedy"}])
-def test_what_was_asked_for_comes_back(ending, options, tmp_path):
+def test_what_was_asked_for_comes_back(options, tmp_path):
     best = epl.minimize(DRAWS, rng=1, **options)
-    best.save(tmp_path / f"best.{ending}")
-    again = epl.load(tmp_path / f"best.{ending}")
-    asked = ("k_min", "k_max", "search", "bound")
-    assert [getattr(again.settings, name) for name in asked] == [
-        getattr(best.settings, name) for name in asked
-    ]
+    best.save(tmp_path / "best.json")
+    again = epl.load(tmp_path / "best.json").settings
+    for name in ("k_min", "k_max", "search", "bound"):
+        assert getattr(again, name) == getattr(best.settings, name)
 
 
 def test_estimate_without_runs_is_saved(tmp_path):

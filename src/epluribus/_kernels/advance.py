@@ -22,12 +22,11 @@ from epluribus._kernels.likelihood import log_target
 from epluribus._kernels.moves import (
     ALLOCATION,
     GIBBS,
-    LAUNCH,
     MARGIN,
     allocation,
     gibbs,
+    split_merge,
 )
-from epluribus._kernels.split_merge import launch, split_merge
 from epluribus._kernels.states import COUNT, LABEL, by_address
 
 REFRESH = 1 << 16
@@ -63,12 +62,10 @@ def advance(states, records, schedule, settings, stop, rng, clock, running, log_
         while n_done < n_steps and stop[0] == 0:
             if move == GIBBS:  # sweeps visit the items in order
                 n_done += gibbs(begin + n_done, n_steps - n_done, rng, tally, running, stop, m)
-            elif move == LAUNCH:
-                running[0] += launch(schedule[row, 3], rng, tally, m)
             elif move == ALLOCATION:
                 running[0] += allocation(rng, tally, m)
             else:
-                running[0] += split_merge(rng, tally, m)
+                running[0] += split_merge(schedule[row, 3], rng, tally, m)
             n_done += move != GIBBS
             # A new best partition: labels of all sides belong to it.
             if running[0] > running[1] + MARGIN:

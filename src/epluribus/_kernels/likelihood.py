@@ -53,14 +53,14 @@ def _ask(what, i, g, m):
 
 def _built_in(what, i, g, m):
     """A built-in model, by its number."""
-    a = _begin(what, i, g, m)
+    own, a = m.own, _begin(what, i, g, m)
     b = n_choices(m) if what == WEIGH else a + 1
     if m.model == GAUSSIAN:
         value = gaussian(what, i, a, b, m)
     elif m.model < FULL:
         value = discrete(what, i, a, b, m)
     elif m.model == FULL:
-        value = full_gaussian(what, i, a, b, m)
+        value = full_gaussian(what, i, own[PLACE, g], a, b, m)
     else:
         if what in (REMOVE, PREDICT):
             count_links(i, m)
@@ -123,9 +123,8 @@ def _end(what, i, place, m):
 
 
 @part
-def grow(g, m):
-    """Log prior ratio of one more item in cluster g to none, without the factor for K."""
-    n = m.own[SIZE, g]
+def grow(n, m):
+    """Log prior ratio of a cluster of n + 1 items to one of n, without the factor for K."""
     return m.logs[LOG_SIZE, n + 1] - m.logs[LOG_SIZE, n]
 
 

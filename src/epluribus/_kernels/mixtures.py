@@ -3,7 +3,7 @@
 **Independent columns.** A missing cell is integrated out by leaving it out. With n known cells of a column in a
 cluster, sum s and sum of squares q:
 
-    Gaussian    constant[n] - n log_unit - (shape + n/2) log( rate + (q - s^2 / (n + tau)) / 2 )
+    Gaussian    constant[n] - n log_unit - (shape + n/2) log( 1 + q - s^2 / (n + tau) )
     counts      shape log rate - lgamma(shape) + lgamma(shape + s) - (shape + s) log(rate + n)
     categories  lgamma(weights) - lgamma(weights + n) + sum over c of lgamma(weight[c] + n_c) - lgamma(weight[c])
 
@@ -30,14 +30,16 @@ row k of the factor; in the last row log|S_n|. The row after those of all cluste
 import math
 
 from epluribus._kernels.jit import part
-from epluribus._kernels.states import ADD, COUNTS, ORDER, REMOVE, SIZE, WEIGHT
+from epluribus._kernels.states import ADD, COUNTS, ORDER, PREDICT, REMOVE, SIZE, WEIGH, WEIGHT
 
-SHAPE, RATE, FIRST = range(3)
+SHAPE, FIRST = range(2)
 """Places in `hyper`: of a Gamma prior; where the numbers of the columns begin: log units, or for counts rates.
 Categories have in it for each column the sum of its weights, from `FIRST` on too. Full covariance: (freedom,)."""
 INVERSE, CONSTANT = range(2)
 """Rows of `table`, Gaussian of both forms: 1 / (n + tau), and the terms that depend on n alone. Counts have one row,
 the sum of log y! over each item; categories have one row, the weight of each category."""
+NEGLIGIBLE = 50.0
+"""Log weights this far below the largest are lost in rounding, even of clusters of 10,000 times the size."""
 N, TOTAL, SQUARE, CELL = range(4)
 """Columns of `stat`."""
 
@@ -78,7 +80,7 @@ def _log_cell(n, s, q, d, hyper, table):
     """Log marginal likelihood of n values of column d with sum s and sum of squares q."""
     # In exact arithmetic q - s^2 / (n + tau) is never negative, but rounding could make it so.
     spread = max(q - s * s * table[INVERSE, n], 0.0)
-    logs = (hyper[SHAPE] + 0.5 * n) * math.log(hyper[RATE] + 0.5 * spread)
+    logs = (hyper[SHAPE] + 0.5 * n) * math.log(1.0 + spread)
     return table[CONSTANT, n] - n * hyper[FIRST + d] - logs
 
 
@@ -132,27 +134,34 @@ def discrete(what, i, a, b, m):
 
 
 @part
-def full_gaussian(what, i, a, b, m):
-    """Change of the log likelihood if item i joins each cluster at places a to b - 1, or leaves the one there."""
+def full_gaussian(what, i, likely, a, b, m):
+    """Change of the log likelihood if item i joins each cluster at places a to b - 1, or leaves the one there.
+
+    The likeliest place is weighed first: the predictives of others are followed no further than to `NEGLIGIBLE`.
+    """
     freedom, rows = m.hyper[0], m.x.shape[1] + 1
-    value = 0.0
-    for s in range(a, b):
+    value, top = 0.0, -math.inf
+    for t in range(a, b):
+        s = (t + likely) % b if what == WEIGH else t
         g = m.own[ORDER, s]
         n = m.own[SIZE, g]
         if n == 0 and what != REMOVE:
             _empty(g, m)
         before = m.stat[g * rows + rows - 1, 0]
+        constant, degrees = m.table[CONSTANT, n + 1] - m.table[CONSTANT, n], freedom + n + 1
         if what == ADD or (what == REMOVE and n > 0):
             change = _shift(i, g, 1.0 if what == ADD else -1.0, m)
             before = min(before, m.stat[g * rows + rows - 1, 0])
         elif what == REMOVE:  # the item was alone
             before, change = 0.0, before
-        else:
-            change = _grown(i, g, m)
+        elif what == PREDICT:
+            change = _grown(i, g, math.inf, m)
+        else:  # a change beyond the last one makes the weight negligible
+            change = _grown(i, g, 2 * (constant - 0.5 * before - top + NEGLIGIBLE) / degrees, m)
         # Log predictive of an item in a cluster of n items with log|S_n| `before`, which grows by `change`.
-        powers = 0.5 * before + 0.5 * (freedom + n + 1) * change
-        value = m.table[CONSTANT, n + 1] - m.table[CONSTANT, n] - powers
+        value = constant - 0.5 * before - 0.5 * degrees * change
         m.logs[WEIGHT, s] = value
+        top = max(top, value)
     return value
 
 
@@ -169,14 +178,17 @@ def _empty(g, m):
 
 
 @part
-def _grown(i, g, m):
-    """Log of |S_{n+1}| / |S_n| if item i joins cluster g of n items: log(1 + c v' S_n^{-1} v)."""
+def _grown(i, g, most, m):
+    """Log of |S_{n+1}| / |S_n| if item i joins cluster g of n items: log(1 + c v' S_n^{-1} v); or a number > `most`."""
     x, table, stat, n = m.x, m.table, m.stat, m.own[SIZE, g]
     at = g * (x.shape[1] + 1)
     # Forward substitution L u = v; then v' S_n^{-1} v = u' u.
     d, work = x.shape[1], stat.shape[0] - 1
     square = 0.0
+    limit = (1.0 + table[INVERSE, n]) * math.exp(min(most, 700.0))
     for k in range(d):
+        if square > limit:
+            break
         u = x[i, k] - stat[at + k, 0] * table[INVERSE, n]
         for j in range(k):
             u -= stat[at + k, 1 + j] * stat[work, j]

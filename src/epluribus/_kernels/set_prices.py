@@ -6,7 +6,7 @@ With h(n) = n log2 n a set S costs
 
 At a node some blocks are in, some are out, the others are free. On what is left for |S and g|, h is below its
 chord, which is linear in S. So the smallest value of a linear function over sets of the given size bounds
-cost(S) - prices(S) for all sets of the node. `uncertainty/_set_prices.py` has the theory.
+cost(S) - prices(S) for all sets of the node. `uncertainty/_bounds.py` has the theory.
 
 Arrays: B blocks, T draws, H clusters of all draws. `mass` (B,) is the number of items of each block,
 `cells` (B, T) the cluster of each block in each draw, `shares` (H,) the probability of its draw, `logs` the
@@ -36,7 +36,7 @@ def put(b, side, mass, cells, state, low, high):
 def bound_node(
     mass, cells, shares, logs, factor, prices, size, state, low, high, slope, reduced, order
 ):
-    """A bound on cost minus prices of the node's sets, the number of free blocks, and of the items in.
+    """A bound on cost minus prices of the node's sets, and the number of free blocks.
 
     Infinity if no set of the node has `size` items. OUT are the slopes of the chords, times the share (`slope`),
     what a free block adds to the bound (`reduced`), and the free blocks, the most attractive first (`order`).
@@ -65,7 +65,7 @@ def bound_node(
             n_free += 1
     missing = size - n_in
     if missing < 0 or mass_free < missing:
-        return np.inf, n_free, n_in
+        return np.inf, n_free
     # The most attractive blocks, the last one in part, fill the set up: what an item of that one adds is the
     # multiplier of the constraint on the size.
     tilt, at = 0.0, 0
@@ -78,44 +78,14 @@ def bound_node(
         b = order[at]
         reduced[b] += tilt * mass[b]
         value += min(0.0, reduced[b])
-    return value, n_free, n_in
+    return value, n_free
 
 
 @kernel
-def branching_block(value, order, n_free, mass, cells, shares, logs, low, high, reduced, error):
-    """The free block to branch on: where chords are far from h, and the other side would cost much."""
-    for g in range(len(low)):
-        error[g] = low[g]
-    for at in range(n_free):
-        b = order[at]
-        if reduced[b] < 0.0:
-            for g in cells[b]:
-                error[g] += mass[b]
-    for g in range(len(low)):
-        # How far the chord is above h at the number of items that the bound counts on.
-        n = int(error[g])
-        error[g] = 0.0
-        if high[g] > low[g]:
-            part = (n - low[g]) / (high[g] - low[g])
-            error[g] = shares[g] * (logs[low[g]] * (1 - part) + logs[high[g]] * part - logs[n])
-    chosen, best = order[0], -1.0
-    for at in range(n_free):
-        b = order[at]
-        total = 0.0
-        for g in cells[b]:
-            total += error[g]
-        score = mass[b] * total * (min(abs(reduced[b]), -value) + 1e-3)
-        if score > best:
-            chosen, best = b, score
-    return int(chosen)
-
-
-@kernel
-def search_sets(mass, cells, shares, logs, factor, prices, size, margin, max_nodes, stop, state):
+def search_sets(mass, cells, shares, logs, factor, prices, size, margin, max_nodes, stop):
     """Look for a set of `size` items whose prices exceed its cost by more than `margin`.
 
-    Returns 0 if there is none, 1 if one was found (where `state` is IN), 2 if the nodes did not suffice; and
-    the number of nodes.
+    Returns 0 if there is none, 1 if one was found, 2 if the nodes did not suffice; and the number of nodes.
     """
     n_blocks, n_clusters = len(mass), len(shares)
     low, high = np.zeros(n_clusters, np.int64), np.zeros(n_clusters, np.int64)
@@ -123,48 +93,40 @@ def search_sets(mass, cells, shares, logs, factor, prices, size, margin, max_nod
     order, trail = np.zeros(n_blocks, np.int64), np.zeros(n_blocks, np.int64)
     # Where in the trail of decided blocks each branching begins; whether it is on its second side.
     branch, second = np.zeros(n_blocks + 1, np.int64), np.zeros(n_blocks + 1, np.int64)
-    state[:] = FREE
+    state = np.full(n_blocks, FREE, np.int8)
     for b in range(n_blocks):
         for g in cells[b]:
             high[g] += mass[b]
     depth, n_decided, n_nodes = 0, 0, 0
     while n_nodes < max_nodes and not stop[0]:
         n_nodes += 1
-        value, n_free, n_in = bound_node(
+        value, n_free = bound_node(
             mass, cells, shares, logs, factor, prices, size,
             state, low, high, slope, reduced, order,
         )  # fmt: skip
         if value < -margin:
             # Blocks whose other side is hopeless are decided; then the node is bounded again.
-            before, wanted = n_decided, False
+            before, dearest = n_decided, order[0]
             for at in range(n_free):
                 b = order[at]
-                wanted |= reduced[b] < 0.0
                 if value + abs(reduced[b]) >= -margin:
                     put(b, IN if reduced[b] < 0.0 else OUT, mass, cells, state, low, high)
                     trail[n_decided] = b
                     n_decided += 1
+                elif abs(reduced[b]) > abs(reduced[dearest]):
+                    dearest = b
             if n_decided > before:
                 continue
-            # No free block would lower the sum: it may be what is in.
-            if not wanted and n_in == size:
-                excess = factor * logs[n_in]
-                for g in range(n_clusters):
-                    excess -= 2.0 * shares[g] * logs[low[g]]
-                for b in range(n_blocks):
-                    excess -= prices[b] if state[b] == IN else 0.0
-                if excess < -margin:
-                    return 1, n_nodes
-            if n_free > 0:
-                b = branching_block(
-                    value, order, n_free, mass, cells, shares, logs, low, high, reduced, slope
-                )
-                branch[depth], second[depth] = n_decided, 0
-                depth += 1
-                put(b, IN, mass, cells, state, low, high)
-                trail[n_decided] = b
-                n_decided += 1
-                continue
+            if n_free == 0:  # the bound is the set's own value
+                return 1, n_nodes
+            # Branch on the block whose other side would cost most.
+            b = dearest
+            branch[depth], second[depth] = n_decided, 0
+            depth += 1
+            put(b, IN, mass, cells, state, low, high)
+            trail[n_decided] = b
+            n_decided += 1
+            continue
         # Nothing here: the other side of the last branching that has one.
         while depth > 0:
             begin = branch[depth - 1]

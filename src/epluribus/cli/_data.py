@@ -16,7 +16,7 @@ from epluribus._files import about
 from epluribus._text import count
 from epluribus._validate import check_choice
 from epluribus.cli._base import remark
-from epluribus.models.edge_files import UNNAMED
+from epluribus.models.edges import UNNAMED
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.text import read_table
 
@@ -97,9 +97,8 @@ def read_items(path: Path, *, words: bool = False) -> Any:
             remark("the first column is read as the names of the items")
     frame = table.frame.iloc[:, first:]
     if not words:
-        cells = frame.fillna("nan") if first else frame  # beside names all cells are text
         rest = table._replace(
-            frame=cells, skip=table.skip + first, texts=lambda i: table.texts(i + first)
+            frame=frame, skip=table.skip + first, texts=lambda i: table.texts(i + first)
         )
         frame = pd.DataFrame(rest.numbers(path, gaps=True))
     return frame.set_axis(names) if table.skip or first else frame

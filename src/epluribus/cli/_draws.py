@@ -26,6 +26,7 @@ from epluribus.partition import item_names, matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
 from epluribus.search import Comparison
+from epluribus.uncertainty import Health
 from epluribus.writers import results
 
 
@@ -66,7 +67,7 @@ def read_draws(args: Namespace) -> Draws:
     with suppress(TypeError, ValueError):
         mark = int(mark)
     options = given(args, "burn thin var noise")
-    draws = epl.read_draws(args.draws, missing=mark, progress=not args.json, **options)
+    draws = epl.read_draws(args.draws, missing=mark, **options)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         cli.remark(f"labels are read from the variable '{draws.variable}'")
@@ -145,18 +146,17 @@ def summarize(args: Namespace) -> int:
     if len(losses) > 1:
         return _summarize_all(args, epl.minimize_all(draws, losses, **options))
     best = epl.minimize(draws, losses[0], **options)
-    if best.interrupted:
-        # Certainty takes time; a user who interrupts wants the labels now.
-        _tell(args, best, None)
-        return cli.interrupted("this is the best so far")
+    stopped, health, certainty = "this is the best so far" if best.interrupted else "", None, None
     try:
-        _tell(args, best, draws)
+        # Checks take time; a user who interrupts wants the labels now.
+        if draws is not None and not stopped:
+            health = best.health(draws)
+            if args.out is not None:
+                certainty = results.columns(best, draws)["certainty"]
     except KeyboardInterrupt:
-        if cli.is_stream(args.out):  # the labels may be there, in part
-            return cli.interrupted("the labels may be incomplete")
-        _tell(args, best, None)
-        return cli.interrupted("the answer was not checked")
-    return 0
+        stopped = "the answer was not checked"
+    _tell(args, best, health, certainty)
+    return cli.interrupted(stopped) if stopped else 0
 
 
 def without_python(best: Estimate) -> list[str]:
@@ -164,23 +164,20 @@ def without_python(best: Estimate) -> list[str]:
     return [line for line in str(best).splitlines() if NEXT not in line]
 
 
-def _tell(args: Namespace, best: Estimate, draws: Draws | None) -> None:
-    """Write and print the answer; without draws nothing is said about its certainty."""
-    if cli.is_stream(args.out):
-        write_columns(cli.data_stream(), results.columns(best, draws))
-    # Checks take time, and can be interrupted: before anything is written to a file.
-    health = None if draws is None else best.health(draws)
+def _tell(args: Namespace, best: Estimate, health: Health | None, certainty: Any) -> None:
+    """Write the labels and print the answer."""
     lines = without_python(best)
     if health is not None and best.converged:
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
+        write_columns(cli.data_stream(), results.columns(best, certainty))
         print("\n".join(lines), file=sys.stderr)
         return
     if args.out is not None:
         # Only csv and parquet have a column for the certainty; asking for it in others is an error.
         has_column = args.out.suffix.lower() in results.WITH_COLUMNS
-        results.write_estimate(args.out, best, draws if has_column else None)
+        results.write_estimate(args.out, best, certainty if has_column else None)
         lines.append(f"  labels written to {args.out}")
     found = {} if health is None else {"health": health.to_dict()}
     answer(args, {**best.to_dict(), **found}, "\n".join(lines))

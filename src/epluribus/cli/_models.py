@@ -34,7 +34,8 @@ def sample(args: Namespace) -> int:
     model (text): gaussian, poisson, bernoulli, categorical, sbm, poisson-sbm, dcsbm or lbm
     file (file): file of data; - reads csv from standard input
     -o --out (file, required): file of draws (.npz); lbm writes those of the columns into NAME-columns.npz
-    --n-draws (int): draws kept of each chain (default: 1000, again until chains agree, at most three times)
+    --n-draws (int): draws kept of each chain (default: 1000, fewer of many items, again until chains agree, at most
+        four times)
     --burn (int): steps before them (default: a tenth of all)
     --thin (int): steps from draw to draw (default: one cycle)
     --n-chains (int, default 2): independent chains

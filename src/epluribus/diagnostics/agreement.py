@@ -75,10 +75,10 @@ class Agreement:
     series: tuple[Series, ...] = ()
     """R-hat and effective sample sizes of the number of clusters, of the distance from a central draw, and
     of what the caller added."""
-    chains: tuple[int, int] | None = None
-    """The chains that `difference` is between; twice the same one for its two halves."""
-    odd: int | None = None
-    """The chain that takes part in all differences; None if there is no such chain, or chains agree."""
+    chains: tuple[str, str] | None = None
+    """Names of the chains that `difference` is between; twice the same one for its two halves."""
+    odd: str | None = None
+    """Name of the chain that takes part in all differences; None if there is no such chain, or chains agree."""
     n_chains: int = 1
 
     @property
@@ -109,8 +109,8 @@ class Agreement:
             todo = "Leave out more draws at the beginning, or run it longer."
         elif self.odd is not None:
             todo = (
-                f"Chain {self.odd} (counted from 0) is off: the others do not differ in any pair. Run it "
-                "again from another start; leave it out only if you know why it failed."
+                f"Chain {self.odd} is off: the others do not differ in any pair. Run it again from another start; "
+                "leave it out, draws.drop_chains, only if you know why it failed."
             )
         return f"{todo} Until then, do not report the answer."
 
@@ -180,7 +180,6 @@ def chain_agreement(
     """
     # Draws without weight are no part of the sample.
     counted = draws.draw_weights > 0
-    numbers = np.unique(draws.chains[counted]).tolist()
     named = {name: np.asarray(values)[counted] for name, values in (series or {}).items()}
     draws = draws if counted.all() else draws[counted]
     # What a draw has not seen cannot be compared; what the caller watches can.
@@ -206,8 +205,7 @@ def chain_agreement(
     # Equal chains differ nowhere, and no pair is to be named.
     i, j = (draws.item_names[item] for item in worst.items)
     pair = (i, j) if complete and worst.value > 0 else None
-    # The numbers that the caller knows: chains without weight were left out.
-    a, b = (numbers[chain] for chain in worst.chains)
+    a, b = (draws.chain_names[chain] for chain in worst.chains)
     odd = None
     # Differences within a chain alone may be a drift of all that the others hide.
     if (
@@ -216,7 +214,7 @@ def chain_agreement(
         and any(one.chains[0] != one.chains[1] for one in large)
     ):
         common = set.intersection(*(set(one.chains) for one in large))
-        odd = numbers[common.pop()] if len(common) == 1 else None
+        odd = draws.chain_names[common.pop()] if len(common) == 1 else None
     return Agreement(
         worst.value, worst.limit, pair, agree, judged, (a, b), odd, n_chains=draws.n_chains
     )

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from epluribus._cards import Card, Shown
 from epluribus._files import as_path, check_target, write_arrays
-from epluribus._progress import ProgressLike
 from epluribus._text import percent
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_count, quoted, shown
@@ -70,9 +69,6 @@ class Draws(Shown):
         default, with a warning except for scikit-learn's own), one cluster like any other, or a missing label.
     client : distributed.Client, optional
         A Dask cluster, perhaps on this machine alone, whose workers read and hold draws too large for memory.
-    progress : bool or callable, optional
-        By default and with True a bar appears, on a terminal or in a notebook, when reading has taken two
-        seconds; with False it never does. A function is called as ``(done, total, info)``.
 
     Attributes
     ----------
@@ -142,7 +138,6 @@ class Draws(Shown):
         missing: Any = None,
         noise: str | None = None,
         client: Any = None,
-        progress: ProgressLike = None,
     ) -> None:
         if not isinstance(z, Contents):
             if isinstance(z, list | tuple) and is_ensemble(z):
@@ -153,7 +148,7 @@ class Draws(Shown):
                 table or to_table(z, var=var, missing=missing, noise=noise, lazy=client is not None),
                 str(z) if isinstance(z, str | Path) else "z",
                 weights=weights, burn=burn, thin=thin, items=items, chains=chains, kind=kind,
-                client=client, progress=progress,
+                client=client,
             )  # fmt: skip
         self._contents: Contents = z
         self.store, self.index, self.distinct_n_clusters, self.has_missing, *_ = z
@@ -377,8 +372,8 @@ class Draws(Shown):
         return card_of(self._contents, self.weights, self.draw_weights)
 
 
-def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = False) -> Draws:
-    """`draws` itself, or a `Draws` made from it, on the workers of a cluster if a client is given."""
+def as_draws(draws: DrawsLike) -> Draws:
+    """`draws` itself, or a `Draws` made from it."""
     if isinstance(draws, Draws):
         return draws
     if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
@@ -389,8 +384,7 @@ def as_draws(draws: DrawsLike, client: Any = None, progress: ProgressLike = Fals
             raise TypeError(f"'draws' must be a posterior sample; got {what}.")
         if is_similarity(draws):
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    # A user's function is told of the work that was asked for, not of reading.
-    return Draws(draws, client=client, progress=False if callable(progress) else progress)
+    return Draws(draws)
 
 
 def is_similarity(z: Any) -> bool:

@@ -20,7 +20,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._progress import ProgressLike
 from epluribus._typing import AnyArray, FloatArray, RngLike
 from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
@@ -43,7 +42,6 @@ def read_draws(
     items: Sequence[str] | None = None,
     missing: Any = None,
     noise: str | None = None,
-    progress: ProgressLike = None,
 ) -> Draws:
     r"""Read posterior draws of cluster labels from a file, or from one file per chain.
 
@@ -56,7 +54,7 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items, missing, noise, progress
+    weights, burn, thin, items, missing, noise
         As in `Draws`. In text files empty cells and NA, NaN, NULL, None and ? are missing labels.
 
     Returns
@@ -80,9 +78,9 @@ def read_draws(
     ``|`` or blanks; one in quotes may have line breaks.
 
     What may be a mistake is said: a column with the number of clusters, or one that numbers the draws, is
-    left out with a warning; words among numbers, a single item, and chunks that a zarr store lacks are warned
-    of; a table with the columns ``item`` and ``cluster`` is one partition, not draws, and is refused. A file
-    that is damaged is an error that names it.
+    left out with a warning; words among numbers and a single item are warned of; a table with the columns
+    ``item`` and ``cluster`` is one partition, not draws, and is refused. A file that is damaged is an error
+    that names it.
 
     netCDF and zarr need ``pip install "epluribus[arviz]"``, parquet and R's files
     ``"epluribus[files]"``.
@@ -106,7 +104,7 @@ def read_draws(
     files = [Path(entry) for entry in paths]
     draws = Draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
-        missing=missing, noise=noise, progress=progress,
+        missing=missing, noise=noise,
     )  # fmt: skip
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.
@@ -186,7 +184,7 @@ def soft_draws(
     )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
-    for begin, block in _blocks(source, log):
+    for begin, block in soft_blocks(source, log):
         # Inversion: with running sums S_k = p_1 + ... + p_k, the label is the number of k with u >= S_k,
         # for u uniform in [0, 1). The last sum must be exactly 1, or a u close to 1 would give a label
         # that no cluster has.
@@ -245,7 +243,7 @@ def soft_psm(
     share = safe_weights(check_weights(weights, n_draws))
     share = share / share.sum()
     total = np.zeros((n_items, n_items))
-    for begin, block in _blocks(source, log):
+    for begin, block in soft_blocks(source, log):
         # With a_itk = sqrt(w_t) p_tik, the sum over t and k of w_t p_tik p_tjk is the product of rows i and j
         # of a, a matrix with one column for each pair (t, k).
         scaled = block * np.sqrt(share[begin : begin + len(block), None, None])
@@ -257,7 +255,7 @@ def soft_psm(
     return np.clip(total, 0.0, 1.0)
 
 
-def _blocks(source: AnyArray, log: bool | None) -> Iterator[tuple[int, FloatArray]]:
+def soft_blocks(source: AnyArray, log: bool | None) -> Iterator[tuple[int, FloatArray]]:
     """Blocks of draws, checked and turned into probabilities, each with the number of its first draw."""
     # Imported here: it would take a quarter of the time to import the package.
     from scipy.special import softmax

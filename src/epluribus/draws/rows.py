@@ -8,7 +8,6 @@ from __future__ import annotations
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
 from itertools import chain, pairwise
@@ -18,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epluribus._kernels.labels import canonical_rows
-from epluribus._parallel import Stopper, resolve_jobs, run_all
-from epluribus._progress import DELAY, ProgressLike, make_progress
+from epluribus._parallel import resolve_jobs, run_all
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
@@ -46,9 +44,7 @@ class Collapsed(NamedTuple):
     """(n_distinct,) their hashes, by which equal draws of different slices are found."""
 
 
-def collapse(
-    table: Table, keep: IntArray, progress: ProgressLike = None, *, missing: bool = False
-) -> Collapsed:
+def collapse(table: Table, keep: IntArray, *, missing: bool = False) -> Collapsed:
     """The distinct partitions among the rows `keep` of a table of labels.
 
     Rows are made canonical and recognized by a hash of 128 bits; those not seen before become columns of the
@@ -70,53 +66,43 @@ def collapse(
     places: list[int] = []
     n_clusters: list[int] = []
     labels = codes = np.empty((n_items, 0), np.uint8)
-    with ExitStack() as stack:
-        bar = None
-        # A single block is read before a bar would be seen.
-        if n_draws > size or not (progress is None or isinstance(progress, bool)):
-            stopper = Stopper()
-            made = make_progress(progress, n_draws, "reading", stopper, delay=DELAY)
-            bar = stack.enter_context(closing(made))
-        for begin in range(0, n_draws, size):
-            own = keep[begin : begin + size]
-            whole = own[-1] - own[0] + 1 == len(own)
-            block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
-            rows = table.check(np.asanyarray(block), own)
-            if np.ma.is_masked(rows) and not missing:
-                break  # all is read again: labels must leave 0 free
-            rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
-            kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
-            if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again
-                codes = np.empty(rows.shape, kind)
-            work = partial(_canonical, rows, low, span, missing, codes)
-            found = chain.from_iterable(_in_threads(work, *rows.shape))
-            done, new = len(n_clusters), []
-            for t, (k, key) in enumerate(found):
-                place = place_of.setdefault(key, len(place_of))
-                places.append(place)
-                if place == len(n_clusters):
-                    new.append(t)
-                    n_clusters.append(k)
-            if new:
-                most = np.min_scalar_type(max(n_clusters[done:]) - 1)
-                kind = np.promote_types(labels.dtype, most)
-                if len(n_clusters) > labels.shape[1] or kind != labels.dtype:
-                    # A wider table, for draws to come that are as varied as those before.
-                    width = max(labels.shape[1], -(-n_draws * len(n_clusters) // len(places)))
-                    before, labels = labels[:, :done], np.empty((n_items, width), kind)
-                    labels[:, :done] = before
-                own_codes = codes if len(new) == len(codes) else codes[new]
-                write = partial(_write, labels[:, done:], own_codes[:, int(missing) :])
-                _in_threads(write, n_items, len(new))
-            if bar is not None:
-                bar.show(begin + len(own), {})
-                stopper.check()
-        else:
-            # Missing labels were counted as one more cluster of each draw.
-            ks = np.array(n_clusters) - missing
-            labels = np.ascontiguousarray(labels[:, : len(ks)])
-            return Collapsed(labels, np.array(places), ks, missing, tuple(place_of))
-    return collapse(table, keep, progress, missing=True)
+    for begin in range(0, n_draws, size):
+        own = keep[begin : begin + size]
+        whole = own[-1] - own[0] + 1 == len(own)
+        block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
+        rows = table.check(np.asanyarray(block), own)
+        if np.ma.is_masked(rows) and not missing:
+            break  # all is read again: labels must leave 0 free
+        rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
+        kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
+        if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again
+            codes = np.empty(rows.shape, kind)
+        work = partial(_canonical, rows, low, span, missing, codes)
+        found = chain.from_iterable(_in_threads(work, *rows.shape))
+        done, new = len(n_clusters), []
+        for t, (k, key) in enumerate(found):
+            place = place_of.setdefault(key, len(place_of))
+            places.append(place)
+            if place == len(n_clusters):
+                new.append(t)
+                n_clusters.append(k)
+        if new:
+            most = np.min_scalar_type(max(n_clusters[done:]) - 1)
+            kind = np.promote_types(labels.dtype, most)
+            if len(n_clusters) > labels.shape[1] or kind != labels.dtype:
+                # A wider table, for draws to come that are as varied as those before.
+                width = max(labels.shape[1], -(-n_draws * len(n_clusters) // len(places)))
+                before, labels = labels[:, :done], np.empty((n_items, width), kind)
+                labels[:, :done] = before
+            own_codes = codes if len(new) == len(codes) else codes[new]
+            write = partial(_write, labels[:, done:], own_codes[:, int(missing) :])
+            _in_threads(write, n_items, len(new))
+    else:
+        # Missing labels were counted as one more cluster of each draw.
+        ks = np.array(n_clusters) - missing
+        labels = np.ascontiguousarray(labels[:, : len(ks)])
+        return Collapsed(labels, np.array(places), ks, missing, tuple(place_of))
+    return collapse(table, keep, missing=True)
 
 
 def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[Any]:

@@ -19,7 +19,6 @@ import numpy as np
 
 from epluribus._cards import Card, Facts
 from epluribus._parallel import Stopped, Stopper
-from epluribus._progress import ProgressLike
 from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_choice, gigabytes, need
@@ -148,7 +147,7 @@ class Contents(NamedTuple):
 
 def read_contents(
     table: Table, where: str, *, weights: Any, burn: Any, thin: Any, items: Any, chains: Any,
-    kind: str | None, client: Any, progress: ProgressLike,
+    kind: str | None, client: Any,
 ) -> Contents:  # fmt: skip
     """The contents of draws from a table of labels, which come from `where`; other options as in `Draws`."""
     n_rows, n_items = table.labels.shape
@@ -163,7 +162,7 @@ def read_contents(
     named = items is not None or table.items is not None
     names = check_items(items, table.items, n_items, where) if named else None
     given = None if weights is None else check_weights(weights, n_rows, keep)
-    found = collapse_on(client, table, keep) if client else collapse(table, keep, progress)
+    found = collapse_on(client, table, keep) if client else collapse(table, keep)
     n_seen = np.full(len(found.n_clusters), n_items)
     if found.has_missing:
         n_seen = count_seen(found, names, where)
@@ -376,7 +375,7 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
 def _read(rows: AnyArray, check: Callable[..., AnyArray], numbers: IntArray) -> Collapsed:
     # The numbers are those of the draws in what the user gave, which messages name.
     table = Table(rows, lambda block, own: check(block, numbers[own]), np.zeros(0, np.int64))
-    return collapse(table, np.arange(len(rows)), progress=False)
+    return collapse(table, np.arange(len(rows)))
 
 
 def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:

@@ -7,9 +7,10 @@ found by name everywhere, including the command line.
 
 import re
 from functools import lru_cache
+from inspect import signature
 
 from epluribus._typing import LossLike
-from epluribus._validate import check_choice, shown
+from epluribus._validate import check_choice, quoted, shown
 from epluribus.losses.base import BUILT_IN, Loss
 from epluribus.losses.built_in import (
     binder,
@@ -79,8 +80,8 @@ def get(loss: LossLike) -> Loss:
     name = as_in_r(loss) if isinstance(loss, str) else loss.name
     if name.partition("(")[0] == _MATRIX_ONLY:
         raise ValueError(
-            f"'loss' may be '{name}' only for a similarity matrix: minimize(psm=matrix, loss='{name}'). "
-            "With draws use 'vi', the loss that it is a bound of."
+            f"'loss' must be a loss of draws; '{name}' is only for a similarity matrix ('psm'). With draws use 'vi', "
+            "the loss that it is a bound of."
         )
     return by_name(name, available()) if isinstance(loss, str) else loss
 
@@ -135,10 +136,10 @@ def _make(name: str, parameters: str | None) -> Loss:
         raise ValueError(
             f"'loss' must be written like 'vi(cost=0.5)' if it has parameters; got '{text}'."
         ) from None
-    # An unknown parameter makes Python raise a TypeError, which names it.
-    try:
-        return make(**values)
-    except TypeError as error:
-        raise ValueError(
-            f"'loss' must have parameters that exist; got '{text}': {error}."
-        ) from None
+    known = list(signature(make).parameters)
+    if not set(values) <= set(known):
+        which = (
+            f"must have {quoted(known)} as its parameter" if known else "must be without parameters"
+        )
+        raise ValueError(f"'loss' {which} if it is '{name}'; got '{text}'.")
+    return make(**values)

@@ -66,8 +66,8 @@ class Model(ABC):
     compiled : bool
         Whether the moves can be compiled for the state; false for a model that calls a Python function.
     weak_items : bool
-        Whether one item says little about the cluster it belongs to, as in a sparse network. Splits then need
-        a launch, and a chain that begins with one cluster may never leave it.
+        Whether one item says little about the cluster it belongs to, as in a sparse network: a chain that
+        begins with one cluster may then never leave it.
 
     Examples
     --------

@@ -50,7 +50,7 @@ from epluribus._kernels.states import FULL, GAUSSIAN, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_choice, check_positive
 from epluribus.models.base import Partition, Side, make_state, stack
-from epluribus.models.mixture import Mixture, StudentLaw, log_student_full
+from epluribus.models.mixtures import Mixture, StudentLaw, log_student_full
 from epluribus.models.prior import PartitionLaw, as_prior
 from epluribus.models.tables import check_columns, check_known, per_column, read_numbers, row_names
 
@@ -167,34 +167,18 @@ class GaussianMixture(Mixture):
 
     # --- closed forms ---
 
-    def _constant(self, n: AnyArray) -> FloatArray:
-        """The terms of one coordinate that depend on the number n of its values alone."""
-        return np.asarray(
-            -0.5 * n * np.log(2 * np.pi)
-            # normalizing constants of the mean and of the precision, prior over posterior
-            + 0.5 * np.log(self.tau / (self.tau + n))
-            + self.gamma * np.log(_RATE)
-            - gammaln(self.gamma)
-            + gammaln(self.gamma + 0.5 * n)
-        )
-
     @property
     def _freedom(self) -> float:
         """nu, the degrees of freedom of the inverse Wishart prior."""
         return 2.0 * self.gamma + self.values.shape[1] - 1.0
 
-    def _constant_full(self, n: AnyArray) -> FloatArray:
-        """The terms of a cluster with full covariance that depend on its size n alone; log|S_0| is 0."""
-        d = self.values.shape[1]
+    def _constant(self, n: AnyArray | int, d: int) -> FloatArray:
+        """The terms of n values in d dimensions that depend on n alone, but for units; log|S_0| is 0."""
         # lgamma_d(x) is the sum of lgamma(x - j/2), j < d, and a constant that cancels.
-        half = 0.5 * (self._freedom - np.arange(d))
+        half = self.gamma + 0.5 * np.arange(d)
         gammas = gammaln(half + 0.5 * np.asarray(n)[..., None]).sum(axis=-1) - gammaln(half).sum()
-        return np.asarray(
-            -0.5 * n * d * np.log(np.pi)
-            + 0.5 * d * np.log(self.tau / (self.tau + n))
-            + gammas
-            - n * np.log(self.unit).sum()
-        )
+        mean = 0.5 * d * np.log(self.tau / (self.tau + n))
+        return np.asarray(-0.5 * n * d * np.log(np.pi) + mean + gammas)
 
     def _log_cluster(self, members: IntArray) -> float:
         y = self.values[members]
@@ -205,10 +189,11 @@ class GaussianMixture(Mixture):
             scatter = np.eye(y.shape[1]) + (y - center).T @ (y - center)
             scatter += self.tau * size / (self.tau + size) * np.outer(center, center)
             powers = 0.5 * (self._freedom + size) * np.linalg.slogdet(scatter)[1]
-            return float(self._constant_full(np.array(size)) - powers)
-        n, center, spread = self._columns(y)
-        logs = (self.gamma + 0.5 * n) * np.log(_RATE + 0.5 * spread)
-        return float((self._constant(n) - n * np.log(self.unit) - logs).sum())
+            units = size * np.log(self.unit).sum()
+            return float(self._constant(size, y.shape[1]) - units - powers)
+        n, _, spread = self._columns(y)
+        logs = (self.gamma + 0.5 * n) * np.log1p(spread)
+        return float((self._constant(n, 1) - n * np.log(self.unit) - logs).sum())
 
     def _columns(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of each column: number of values, mean, and q - s^2/(n + tau) computed without cancellation."""
@@ -226,7 +211,7 @@ class GaussianMixture(Mixture):
         shape = self.gamma + 0.5 * n
         k = self.tau + n
         # The rate after n values, times (k + 1) / k for the uncertainty of the mean.
-        square = (_RATE + 0.5 * spread) * (k + 1) / (k * shape)
+        square = 0.5 * (1.0 + spread) * (k + 1) / (k * shape)
         return StudentLaw(2 * shape, n * center / k, np.sqrt(square), self.unit)
 
     def _student_full(self, members: IntArray) -> tuple[float, FloatArray, FloatArray]:
@@ -258,19 +243,16 @@ class GaussianMixture(Mixture):
         """One fresh state; see `Model.states`."""
         n_items, d = self.values.shape
         slots, n = partitions[0].slots, np.arange(n_items + 1)
-        # All sizes that a cluster can have: what depends on n alone is looked up.
+        logs = np.log(self.unit)
         if self.covariance == "full":
-            table = stack(1.0 / (n + self.tau), self._constant_full(n))
-            shape, hyper = (slots * (d + 1) + 1, d + 1), np.array([self._freedom])
-            return (
-                make_state(partitions[0], FULL, shape, hyper=hyper, x=self.values, table=table),
-            )
-        table = stack(1.0 / (n + self.tau), self._constant(n))
-        hyper = np.concatenate([[self.gamma, _RATE], np.log(self.unit)])
-        shape = (slots * d, 4)
-        return (
-            make_state(partitions[0], GAUSSIAN, shape, hyper=hyper, x=self.values, table=table),
-        )
+            kind, shape, hyper = FULL, (slots * (d + 1) + 1, d + 1), np.array([self._freedom])
+            constant = self._constant(n, d) - n * logs.sum()
+        else:
+            kind, shape, hyper = GAUSSIAN, (slots * d, 4), np.concatenate([[self.gamma], logs])
+            constant = self._constant(n, 1)
+        # All sizes that a cluster can have: what depends on n alone is looked up.
+        table = stack(1.0 / (n + self.tau), constant)
+        return (make_state(partitions[0], kind, shape, hyper=hyper, x=self.values, table=table),)
 
     def _read(self, new: Any) -> FloatArray:
         table = read_numbers(new, "new")

@@ -90,93 +90,39 @@
     });
   }
 
-  // --- tables that are wider than the page say so ---
-  const mark = () => {
-    for (const box of document.querySelectorAll(".scroll")) {
-      box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1);
-      box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
-    }
-  };
-  for (const box of document.querySelectorAll(".scroll")) box.addEventListener("scroll", mark, { passive: true });
-  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", mark);
-  addEventListener("resize", mark);
-  mark();
-
-  // --- members of each cluster: folded where they are many, and found by name ---
+  // --- members of each cluster: folded where they are many ---
   if (data.all) {
     const { name, cluster, per_mille } = data.all;
     const own = data.colors.map(() => []);
     cluster.forEach((c, i) => own[c].push(i));
-    const order = own.map((_, c) => c).sort((a, b) => own[b].length - own[a].length || a - b);
     const called = (i) => (name ? name[i] : String(i));
     const most = 500;
-    const list = byId("member-list");
     // The names of the items, as many as fit; a fold is filled when it is opened.
-    const fill = (place, shown) => {
+    const fill = (fold, members) => {
       const line = document.createElement("p");
-      shown.slice(0, most).forEach((i, n) => {
+      members.slice(0, most).forEach((i, n) => {
         const isExemplar = data.exemplars && data.exemplars[cluster[i]] === i;
         const node = document.createElement(isExemplar ? "strong" : "span");
         node.textContent = called(i) + (per_mille && per_mille[i] < 500 ? "?" : "");
         if (per_mille) node.title = `support ${(per_mille[i] / 1000).toFixed(3)}`;
         line.append(n ? ", " : "", node);
       });
-      if (shown.length > most) {
-        const more = document.createElement("button");
-        more.type = "button";
-        more.textContent = `and ${plain(shown.length - most)} more`;
-        more.addEventListener("click", () => { line.remove(); place.append(textOf(shown)); });
-        line.append(" ", more);
-      }
-      place.append(line);
+      if (members.length > most) line.append(`, and ${plain(members.length - most)} more: see the labels as csv`);
+      fold.append(line);
     };
-    const textOf = (shown) => {
-      const line = document.createElement("p");
-      line.textContent = shown.map(called).join(", ");
-      return line;
-    };
-    const show = () => {
-      const text = byId("find").value.trim().toLowerCase();
-      const folds = document.createDocumentFragment();
-      let found = 0, clusters = 0;
-      for (const c of order) {
-        const shown = text ? own[c].filter((i) => called(i).toLowerCase().includes(text)) : own[c];
-        if (!shown.length) continue;
-        found += shown.length;
-        clusters += 1;
-        const fold = document.createElement("details");
-        const head = document.createElement("summary");
-        const swatch = document.createElement("span");
-        swatch.className = "swatch";
-        swatch.style.background = data.colors[c];
-        const size = `${plain(own[c].length)} item${own[c].length === 1 ? "" : "s"}`;
-        head.append(swatch, `Cluster ${c}: ${text ? `${plain(shown.length)} of ` : ""}${size}`);
-        fold.append(head);
-        // Few items, or few hits of a search, are shown at once.
-        const open = text ? found <= 100 : cluster.length <= 120;
-        fold.addEventListener("toggle", () => {
-          if (fold.open && fold.children.length === 1) fill(fold, shown);
-          rename();
-        });
-        if (open) { fill(fold, shown); fold.open = true; }
-        folds.append(fold);
-      }
-      list.replaceChildren(folds);
-      rename();
-      byId("where").textContent = text
-        ? `${plain(found)} item${found === 1 ? "" : "s"} in ${plain(clusters)} cluster${clusters === 1 ? "" : "s"}` : "";
-    };
-    byId("members").hidden = false;
-    byId("find").addEventListener("input", show);
-    // The button opens all folds if one is closed, else it closes all; its name says which.
-    const someClosed = () => [...list.children].some((fold) => !fold.open);
-    const rename = () => { byId("unfold").textContent = someClosed() ? "Open all" : "Close all"; };
-    byId("unfold").addEventListener("click", () => {
-      const open = someClosed();
-      for (const fold of list.children) fold.open = open;
-      rename();
+    own.forEach((members, c) => {
+      const fold = document.createElement("details");
+      const head = document.createElement("summary");
+      const swatch = document.createElement("span");
+      swatch.className = "swatch";
+      swatch.style.background = data.colors[c];
+      head.append(swatch, `Cluster ${c}: ${plain(members.length)} item${members.length === 1 ? "" : "s"}`);
+      fold.append(head);
+      fold.addEventListener("toggle", () => { if (fold.open && fold.children.length === 1) fill(fold, members); });
+      fold.open = cluster.length <= 120;
+      byId("member-list").append(fold);
     });
-    show();
+    byId("members").hidden = false;
   }
 
   // --- files: pictures and labels ---

@@ -66,16 +66,17 @@ def n_clusters(
     found = n_clusters_posterior(sample, best=best)
     values, marked = found.values, found.estimate
     ax = shared.get_axes(ax)
+    from matplotlib.ticker import MaxNLocator
+
     # Grays: the colors of clusters would say that a bar is a cluster.
     colors = [_BAR if value != marked else _MARKED for value in values]
     ax.bar(values, found.probabilities, width=0.8, color=colors)
     if marked is not None:
-        ax.set_ylim(0.0, 1.15 * found.probabilities.max())  # room for the words above the bars
+        ax.set_ylim(0.0, 1.25 * found.probabilities.max())  # room for the words above the bars
         ax.axvline(marked, color=_MARKED, linestyle=":", linewidth=1.5)
         ax.annotate(f"estimate: {marked}", (marked, 1.0), xycoords=("data", "axes fraction"),
                     xytext=(4, -4), textcoords="offset points", va="top", color=_MARKED)  # fmt: skip
-    if values.size <= 20:
-        ax.set_xticks(values)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     label = shared.share_of(sample) if shared.is_ensemble(sample) else "posterior probability"
     ax.set(xlabel="number of clusters", ylabel=label)
     return ax
@@ -169,11 +170,12 @@ def loss_trace(
     distinct = draw_losses(labels, sample, chosen)
     mean = sample.mean(distinct)
     ax = shared.get_axes(ax, (7.0, 3.2))
-    for chain, color in enumerate(shared.cluster_colors(sample.n_chains)):
+    colors = shared.cluster_colors(sample.n_chains)
+    for chain, (name, color) in enumerate(zip(sample.chain_names, colors, strict=True)):
         # `index` leads from each draw to its distinct partition, in the order of the draws.
         own = distinct[sample.index[sample.chains == chain]]
         ax.plot(own, color=color, linewidth=0.5, alpha=0.35, zorder=1)
-        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {chain}", zorder=2)
+        ax.plot(_running_mean(own), color=color, linewidth=1.8, label=f"chain {name}", zorder=2)
     ax.axhline(mean, color="black", linestyle="--", linewidth=1, zorder=3)
     ax.annotate(f"mean {mean:.3g}", (1.0, mean), xycoords=("axes fraction", "data"), xytext=(3, 0),
                 textcoords="offset points", va="center", fontsize=9)  # fmt: skip
@@ -250,6 +252,8 @@ def partition_map(
     distances = _distances(np.vstack([sample.distinct.astype(np.int64), marked]), chosen)
     places, explained = _scale(distances)
     ax = shared.get_axes(ax, (5.6, 4.4))
+    from matplotlib.ticker import MaxNLocator
+
     # All dots together have an area of 4000 square points; the largest are drawn first and hide no other.
     size = np.maximum(4000 * sample.shares, 14.0)
     order = np.argsort(-size, kind="stable")
@@ -264,8 +268,6 @@ def partition_map(
             ax.text(*at, str(mode), ha="center", va="center_baseline", fontsize=10,
                     fontweight="bold", color=shared.text_color(color), zorder=6)  # fmt: skip
     else:
-        from matplotlib.ticker import MaxNLocator
-
         clusters = sample.distinct.max(axis=1).astype(np.int64) + 1
         points = ax.scatter(*places[order].T, s=size[order], c=clusters[order], cmap="viridis", alpha=0.7,
                             linewidths=0, zorder=2)  # fmt: skip

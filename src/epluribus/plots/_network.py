@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from epluribus._typing import FloatArray, IntArray, LabelsLike
 from epluribus._validate import need
 from epluribus.estimate import Estimate
-from epluribus.partition import ORDER, is_estimate, item_names
+from epluribus.partition import ORDER, is_estimate, item_names, matched
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import draw_points
 
@@ -215,6 +215,10 @@ def read_links(network: Any, best: Any, argument: str) -> tuple[Any, list[Any] |
         nodes += [item for item in item_names(best) or () if item not in set(map(str, nodes))]
         matrix.resize((len(nodes), len(nodes)))
     else:
+        if hasattr(network, "iloc"):
+            network = matched(network, best, argument, other="the estimate", rows=True)
+            if set(network.index) == set(network.columns):
+                network = network[network.index]
         return (csr_array(network) if issparse(network) else np.asarray(network)), None
     items, plain = item_names(best), list(range(len(nodes)))
     if items is None and nodes != plain and set(nodes) == set(plain):

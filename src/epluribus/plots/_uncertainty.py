@@ -16,7 +16,7 @@ from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
 from epluribus.uncertainty import CredibleBall, align, items
 from epluribus.uncertainty import psm as psm_of
-from epluribus.uncertainty._order import order_by_similarity
+from epluribus.uncertainty._matrix import order_by_similarity
 
 _PAIRS, _SHOWN = 1000, 2000
 """The most items drawn in each of four panels of pairs, and in one: a picture has fewer dots than this across."""

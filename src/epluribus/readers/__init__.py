@@ -21,22 +21,9 @@ from epluribus._files import reading
 from epluribus._integers import groups_to_labels, is_groups, is_missing, to_integers
 from epluribus._text import few_of
 from epluribus._typing import AnyArray, IntArray
-from epluribus._validate import check_choice
-from epluribus.readers.columns import (
-    Source,
-    from_arrays,
-    from_frame,
-    is_frame,
-    item_names,
-    number_on,
-    to_array,
-)
-from epluribus.readers.files import (
-    as_dask,
-    from_labeled,
-    is_labeled,
-    read_source,
-)
+from epluribus._validate import check_choice, shown
+from epluribus.readers import columns, files
+from epluribus.readers.columns import Source, item_names
 
 NOISE = ("alone", "together", "missing")
 """What can be done with items that a clusterer puts into no cluster, whose label is -1."""
@@ -111,7 +98,7 @@ def to_table(
     array = source.labels
     chunked = hasattr(array, "dask") or getattr(array, "chunksizes", None)
     if chunked or (lazy and not isinstance(array, np.ndarray | list | tuple)):
-        array = as_dask(array)
+        array = files.as_dask(array)
         array = source.labels if array is None else array
     # np.asarray would drop a mask, and what lies beneath it would pass as labels.
     if not (isinstance(array, np.ndarray) or hasattr(array, "dask")):
@@ -120,7 +107,8 @@ def to_table(
             array = _to_array(array, argument)
     if array.ndim not in (2, 3):
         way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
-        what = f"two dimensions (draws, items) or three (chains, draws, items); got {array.ndim}"
+        got = array.ndim if array.ndim else shown(z)
+        what = f"two dimensions (draws, items) or three (chains, draws, items); got {got}"
         raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
@@ -170,13 +158,13 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
     if isinstance(z, Source):
         return z
     if isinstance(z, str | Path):
-        return read_source(Path(z), var=var)
-    if is_frame(z):
-        return from_frame(z, var=var)
-    if is_labeled(z):
-        return from_labeled(z, var)
+        return files.read_source(Path(z), var=var)
+    if columns.is_frame(z):
+        return columns.from_frame(z, var=var)
+    if files.is_labeled(z):
+        return files.from_labeled(z, var)
     if isinstance(z, Mapping):
-        return from_arrays(z, var, f"'{argument}'")
+        return columns.from_arrays(z, var, f"'{argument}'")
     # An iterator can be read only once, and the questions below would use it up.
     z = list(z) if isinstance(z, Iterator) else z
     if is_ensemble(z):
@@ -258,13 +246,16 @@ def _stack_chains(tables: list[Table], paths: list[Path]) -> Table:
         chains += [f"{name}:{one}" for one in own] if own[1:] else [name]
     stack = np.ma.concatenate if any(map(np.ma.is_masked, rows)) else np.concatenate
     stacked: AnyArray = stack(rows)
-    chain = number_on([table.chain for table in tables])
-    weights = None
-    if any(table.weights is not None for table in tables):
-        each = (np.ones(len(t.chain)) if t.weights is None else t.weights for t in tables)
-        weights = np.concatenate(list(each))
+    chain = columns.number_on([table.chain for table in tables])
+    weights = [table.weights for table in tables if table.weights is not None]
+    if 0 < len(weights) < len(tables):
+        raise ValueError("The files must all have weights of draws, or none of them.")
     return first._replace(
-        labels=stacked, check=unchanged, chain=chain, chains=tuple(chains), weights=weights
+        labels=stacked,
+        check=unchanged,
+        chain=chain,
+        chains=tuple(chains),
+        weights=np.concatenate(weights) if weights else None,
     )
 
 
@@ -347,21 +338,16 @@ def _from_parts(pairs: Sequence[tuple[Any, Any]], argument: str) -> Source:
     >>> found.labels.tolist(), found.items
     ([[0, 0, None], [None, 1, 2]], ['a', 'b', 'c'])
     """
-    import pandas as pd
-
     seen, labels = ([np.asarray(pair[k]) for pair in pairs] for k in (0, 1))
     numbered = all(items.dtype.kind in "iu" for items in seen)
     draw = np.repeat(np.arange(len(pairs)), list(map(len, seen)))
     item = np.concatenate(seen if numbered else [items.astype(str) for items in seen])
     if numbered and item.min(initial=0) < 0:
         raise ValueError(f"'{argument}' must number items from 0 on; got item {item.min()}.")
-    whole = all(row.dtype.kind in "iu" for row in labels)
-    label = pd.array(np.concatenate(labels), dtype="Int64" if whole else None)
-    long = pd.DataFrame({"draw": draw, "item": item, "label": label})
-    twice = long[long.duplicated(["draw", "item"])]
-    if len(twice):
-        what = f"draw {twice.iat[0, 0]} has item {twice.iat[0, 1]!s} twice"
+    names, place = (None, item) if numbered else np.unique(item, return_inverse=True)
+    _, first, times = np.unique([draw, place], axis=1, return_index=True, return_counts=True)
+    for t in first[times > 1][:1]:
+        what = f"draw {draw[t]} has item {item[t]} twice"
         raise ValueError(f"'{argument}' must have each item once in a draw; {what}.")
-    wide = long.pivot(index="draw", columns="item", values="label").reindex(range(len(pairs)))
-    wide = wide.reindex(columns=range(item.max() + 1)) if numbered else wide
-    return Source(to_array(wide), None if numbered else wide.columns.tolist())
+    table = columns.spread(draw, place, np.concatenate(labels))
+    return Source(table, None if names is None else names.tolist())

@@ -389,11 +389,20 @@ def _from_long(
     sort = getattr(index.dtype, "kind", "O") in "iuf"
     item, items = pd.factorize(index, sort=sort, use_na_sentinel=False)
     values = to_array(frame[[columns[label]]])[:, 0]
-    labels = np.ma.masked_array(np.zeros((draw.max() + 1, len(items)), values.dtype), mask=True)
-    labels[draw, item] = values
     own = None if chains is None else chains[np.unique(draw, return_index=True)[1]]
-    whole = labels if np.ma.is_masked(labels) else labels.data
-    return Source(whole, item_names(np.asarray(items)), own, label)
+    return Source(spread(draw, item, values), item_names(np.asarray(items)), own, label)
+
+
+def spread(draw: IntArray, item: IntArray, labels: AnyArray) -> AnyArray:
+    """(n_draws, n_items) labels from their draws and items; those of other pairs are masked.
+
+    >>> spread(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([5, 6, 7])).tolist()
+    [[5, 6], [None, 7]]
+    """
+    shape = draw.max() + 1, item.max() + 1
+    table = np.ma.masked_array(np.zeros(shape, labels.dtype), mask=True)
+    table[draw, item] = labels
+    return table if np.ma.is_masked(table) else table.data
 
 
 def number_on(chains: Sequence[IntArray]) -> IntArray:

@@ -62,7 +62,7 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     kind = _ending(path)
     if kind not in _READERS:
         what = f"must be one of {_READABLE}; its name ends in '{kind}'"
-        raise ValueError(f"The file '{path}' {what}.")
+        raise ValueError(f"The file '{path}' {what}. Write it as csv.")
     return _READERS[kind](path, var)
 
 
@@ -236,27 +236,6 @@ def open_group(data: Any) -> Any:
     return data.to_dataset() if hasattr(data, "children") else data
 
 
-def read_zarr(path: Path, var: str | None) -> Source:
-    """Labels in a folder in zarr, whose dimensions have names."""
-    zarr = need("zarr", "arviz", "Reading zarr")
-    found = read_arviz_file(path, var, engine="zarr")
-    with reading(path, "zarr"):
-        node = zarr.open(path.absolute(), mode="r")
-        array = node.get(GROUP, node)[found.variable]
-        lost = int(array.nchunks) - int(array.nchunks_initialized)
-    if 0 < lost == array.nchunks:
-        raise ValueError(
-            f"The file '{path}' could not be read as zarr: none of its chunks is there."
-        )
-    if lost:  # zarr reads them as one value, one cluster
-        warnings.warn(
-            f"The file '{path}' lacks {lost:,} of its {array.nchunks:,} chunks. zarr leaves out those in which every "
-            f"label is {array.fill_value}, and they are read so; if some were lost, copy the folder again.",
-            stacklevel=2,
-        )
-    return found
-
-
 def as_dask(labels: Any) -> Any:
     """Labels that are not in memory as a Dask array; None if workers cannot read them where they are."""
     need("dask.array", "dask", "A Dask cluster")
@@ -340,7 +319,7 @@ def _counted_from_1(source: Source, n_items: int) -> Source:
 _READERS: dict[str, Callable[[Path, str | None], Source]] = {
     **dict.fromkeys(_TEXT, read_text),
     **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
-    ".zarr": read_zarr,
+    ".zarr": lambda path, var: read_arviz_file(path, var, engine="zarr"),
     ".npy": lambda path, _: Source(load_numpy(path)),
     ".npz": _read_npz,
     **dict.fromkeys((".parquet", ".pq"), _read_parquet),
@@ -397,15 +376,15 @@ def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
     """The column "cluster", or the only one that does not name or number the items."""
     if "cluster" in names:
         return names.index("cluster")
-    n_columns = table.shape[1]
-    places = [i for i in range(n_columns) if names[i : i + 1] != ["item"]]
+    places = [i for i in range(table.shape[1]) if names[i : i + 1] != ["item"]]
     if len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
         places = places[1:]  # no two values are equal: names or numbers of the items
     if len(places) != 1:
-        # The names of losses, if several partitions were written.
-        found = f"the columns {few_of(names)}" if names else f"{n_columns} columns"
-        what = f"one partition: one column of labels, or one named 'cluster'; got {found}"
-        raise ValueError(f"'{path}' must hold {what}. Keep one of them, or name it 'cluster'.")
+        found = f"the columns {few_of(names)}" if names else f"{table.shape[1]} columns"
+        raise ValueError(
+            f"'{path}' must hold one partition: one column of labels, or one named 'cluster'; got {found}. Keep one of "
+            "them, or name it 'cluster'."
+        )
     return places[0]
 
 

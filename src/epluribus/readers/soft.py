@@ -17,16 +17,8 @@ import numpy as np
 from epluribus._files import open_arrays
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import as_array, quoted
+from epluribus.readers import files
 from epluribus.readers.columns import CHAIN, number_on
-from epluribus.readers.files import (
-    check_exists,
-    coordinate_names,
-    is_labeled,
-    is_text,
-    load_numpy,
-    open_group,
-    open_labeled,
-)
 from epluribus.readers.text import read_table
 
 CLOSE = 0.0101
@@ -75,7 +67,7 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
     """
     paths = given if isinstance(given, list | tuple) else [given]
     if not (paths and isinstance(paths[0], str | Path)):
-        if is_labeled(given) or isinstance(given, Mapping):
+        if files.is_labeled(given) or isinstance(given, Mapping):
             return _from_variables(given, var, "'probabilities'")
         if var is not None:
             raise ValueError(
@@ -93,17 +85,19 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
 
 def _from_variables(given: Any, var: str | None, where: str) -> Soft:
     """The probabilities among variables by name, or in a labeled array, which may have names of items."""
-    data = open_group(given) if is_labeled(given) else given
+    data = files.open_group(given) if files.is_labeled(given) else given
     if not isinstance(
         data, Mapping
     ):  # a DataArray: chain and draw may be anywhere, they are moved to the front
         data = data.transpose(*(dim for dim in ("chain", "draw") if dim in data.dims), ...)
-        items = coordinate_names(data, data.dims[-2]) if len(data.dims) > 2 else None
+        items = files.coordinate_names(data, data.dims[-2]) if len(data.dims) > 2 else None
         return _from_array(data, where, None if data.name is None else str(data.name), items)
     variables = {str(name): data[name] for name in getattr(data, "data_vars", data)}
     soft = {name: x for name, x in variables.items() if _has_two_indices(x)}
     name = _pick(soft, var, where)
-    return (_from_variables if is_labeled(soft[name]) else _from_array)(soft[name], where, name)
+    return (_from_variables if files.is_labeled(soft[name]) else _from_array)(
+        soft[name], where, name
+    )
 
 
 def _has_two_indices(x: Any) -> bool:
@@ -134,17 +128,17 @@ def _from_array(
 
 def _read_file(path: Path, var: str | None) -> Soft:
     """The probabilities in one file, by its kind."""
-    check_exists(path)
+    files.check_exists(path)
     ending, where = path.suffix.lower(), f"The file '{path}'"
     if ending == ".npy":
-        return _from_array(load_numpy(path), where)
+        return _from_array(files.load_numpy(path), where)
     if ending == ".npz":
         with open_arrays(path, "NumPy data") as archive:
             return _from_variables({name: archive[name] for name in archive.files}, var, where)
     if ending in (".nc", ".zarr"):
-        with open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
+        with files.open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
             return _from_variables(data, var, where)
-    if is_text(path):
+    if files.is_text(path):
         return _read_columns(path, var)
     raise ValueError(f"{where} must be csv, npy, npz, nc or zarr to hold probabilities.")
 

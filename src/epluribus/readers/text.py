@@ -26,13 +26,7 @@ import numpy as np
 from epluribus._files import STREAM, reading
 from epluribus._typing import FloatArray
 from epluribus._validate import shown
-from epluribus.readers.columns import (
-    Source,
-    from_frame,
-    is_about_draws,
-    pick_labels,
-    to_array,
-)
+from epluribus.readers.columns import Source, from_frame, is_about_draws, pick_labels, to_array
 
 _DELIMITERS = (",", ";", "\t", "|")
 """Tried in this order; blanks separate the cells if none of these occurs."""
@@ -77,6 +71,7 @@ class TextTable(NamedTuple):
         if cells.dtype.kind == "U":
             words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
             self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
+            cells = np.ma.filled(cells.astype(object), "nan")
         floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
         if not gaps:
             self.refuse(path, np.isnan(floats), "a number in every cell")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epluribus._kernels.moves import ALLOCATION, GIBBS, LAUNCH, SPLIT_MERGE
+from epluribus._kernels.moves import ALLOCATION, GIBBS, SPLIT_MERGE
 from epluribus._typing import IntArray
 from epluribus._validate import check_choice, check_count, shown
 from epluribus.models.base import Model, Side
@@ -29,7 +29,7 @@ class Move(ABC):
     """One kind of move, repeated a number of times in each cycle."""
 
     @abstractmethod
-    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:
+    def row(self, side: Side) -> tuple[int, int, int]:
         """Its number in the compiled loop, the steps in one cycle, and the scans of a launch."""
 
 
@@ -56,7 +56,7 @@ class Gibbs(Move):
     def __post_init__(self) -> None:
         check_count(self.sweeps, "sweeps")
 
-    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:  # noqa: ARG002
+    def row(self, side: Side) -> tuple[int, int, int]:
         """As many steps as there are items, for each sweep."""
         return GIBBS, self.sweeps * side.n_items, 0
 
@@ -65,62 +65,53 @@ class Gibbs(Move):
 class SplitMerge(Move):
     """Split-merge proposals: one cluster is divided in two, or two are made one.
 
-    **Sequential allocation** (Dahl & Newcomb), the default for mixtures: i and j are any two items, split if
-    they share a cluster and merged if not. The other members, in random order, choose between the two with
-    probabilities proportional to prior times predictive, given those that have chosen already; q is the product
-    of these probabilities. A split is accepted with probability min(1, pi(after) / pi(before) / q), a merge with
-    the inverse. It is quick, and good where two items say much about their clusters.
+    With K clusters of at most M, nothing is proposed with probability 1 - K / M, since proposals take longer where
+    clusters are few and large. Else a cluster is picked, and one of its items. A split of the cluster is
+    proposed with probability 1/2, else a merge with another cluster h, with probabilities w_h in proportion to
+    the predictives of the item. The members, the item first and the others in random order, are divided:
 
-    **Launches** (as in Jain & Neal, but no two items are held apart), the default for block models: in a sparse
-    network two nodes say next to nothing. With K clusters of at most M, nothing is proposed with probability
-    1 - K / M, since proposals take longer where clusters are few and large. Else one cluster is picked, and a split
-    is proposed with probability 1/4, a merge with another random cluster with 3/4. The members are divided by fair
-    coins, and this division is improved by restricted Gibbs scans, in which every item chooses between the
-    two sides, given all others, without the prior for their sizes. One more scan, with this prior and with one
-    random item held where it is, makes the split; q is the product of the probabilities of its choices. A split
-    is accepted with probability
+    - the *launch*: the first two found the sides, and each of the others chooses between them by the data of those
+      before it; then come some restricted Gibbs scans, in which every item chooses by the data of all others. The
+      sizes play no role, which would draw all items to one side;
+    - one more scan makes the split. The first item stays where it is, and the others choose with the prior for the
+      sizes too, counting those that have chosen in this scan; q is the product of their probabilities.
 
-        min(1, pi(after) / pi(before) / q x 6 / K)
+    A split is accepted with probability
 
-    (never if one side is empty) and a merge with the inverse ratio, where q is the probability that the
-    last scan restores the present two clusters. Order, coins and scans depend on the union of the two
-    clusters only, so they have the same distribution from both sides. Most merges are refused before any scan.
+        min(1, pi(after) / pi(before) x w_h / q x n / n_g)
+
+    with n items in all and n_g in the part of the item, h the other part, and a merge with the inverse ratio, where
+    q is the probability that the last scan restores the present two clusters. Order and launch depend on the
+    item and the union of the two clusters only, so they have the same distribution from both sides. Most merges
+    are refused before any scan. In the moves of Jain & Neal two items are held apart; in a sparse network two
+    nodes say next to nothing.
 
     Parameters
     ----------
     proposals : int, optional
-        Number of proposals in each cycle. By default one for every 100 items, but at least 5, by sequential
-        allocation; as launches the largest number of clusters, so that K / 4 splits are tried on average.
-    scans : int, optional
-        Scans of a launch; 0 for sequential allocation. By default 10 for block models, otherwise 0.
+        Number of proposals in each cycle; by default half the largest number of clusters M. For a quarter of the
+        clusters a split is then tried in each cycle, for a quarter a merge, whatever the number of items.
+    scans : int, default 3
+        Scans of a launch.
 
     References
     ----------
     Jain, S., Neal, R. M. (2004). A split-merge Markov chain Monte Carlo procedure for the Dirichlet
     process mixture model. Journal of Computational and Graphical Statistics 13, 158-182.
     doi:10.1198/1061860043001
-
-    Dahl, D. B., Newcomb, S. (2022). Sequentially allocated merge-split samplers for conjugate Bayesian
-    nonparametric models. Journal of Statistical Computation and Simulation 92, 1487-1511.
-    doi:10.1080/00949655.2021.1998502
     """
 
     proposals: int | None = None
-    scans: int | None = None
+    scans: int = 3
 
     def __post_init__(self) -> None:
         if self.proposals is not None:
             check_count(self.proposals, "proposals")
-        if self.scans is not None:
-            check_count(self.scans, "scans", low=0)
+        check_count(self.scans, "scans", low=0)
 
-    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:
-        """Sequential allocation or launches, as many as asked for."""
-        # Networks of 1,000 and 2,000 nodes: with 10 scans all chains find 10 to 25 planted blocks, without none.
-        scans = self.scans if self.scans is not None else 10 * weak_items
-        # Mixtures of 10,000 items: with 5 proposals chains end with different numbers of clusters.
-        usual = side.tables.slots if scans else max(5, side.n_items // 100)
-        return LAUNCH if scans else SPLIT_MERGE, self.proposals or usual, scans
+    def row(self, side: Side) -> tuple[int, int, int]:
+        """As many proposals as asked for."""
+        return SPLIT_MERGE, self.proposals or (side.tables.slots + 1) // 2, self.scans
 
 
 @dataclass(frozen=True)
@@ -163,7 +154,7 @@ class Allocation(Move):
         if self.proposals is not None:
             check_count(self.proposals, "proposals")
 
-    def row(self, side: Side, weak_items: bool) -> tuple[int, int, int]:  # noqa: ARG002
+    def row(self, side: Side) -> tuple[int, int, int]:
         """As many proposals as asked for."""
         return ALLOCATION, self.proposals or side.n_items, 0
 
@@ -189,7 +180,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     >>> from epluribus.sampling.moves import make_schedule
     >>> make_schedule("default", GaussianMixture([0.1, -0.2, 5.0]))
     array([[0, 0, 3, 0],
-           [0, 1, 5, 0]])
+           [0, 1, 2, 3]])
     """
     chosen: Sequence[Move]
     if isinstance(moves, str):
@@ -202,9 +193,5 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
                 "'moves' must be 'default', 'appendix' or a sequence of Gibbs(), SplitMerge() and "
                 f"Allocation(); got {shown(moves)}."
             )
-    rows = [
-        (number, *move.row(side, model.weak_items))
-        for number, side in enumerate(model.sides)
-        for move in chosen
-    ]
+    rows = [(number, *move.row(side)) for number, side in enumerate(model.sides) for move in chosen]
     return np.array(rows, dtype=np.int64)

@@ -4,6 +4,11 @@ Threads take the chain that is furthest behind and run it for about a tenth of a
 chains advance together whatever their number. The calling thread only waits: it moves the progress bar
 and writes checkpoints (Ctrl-C is handled in `_parallel`). Each chain has its own generator, the child of the
 given one with the number of the chain, so that results do not depend on the threads.
+
+Chains begin far apart. R-hat compares chains with each other. Chains that begin at the same place may agree
+because they have not left it; chains that begin with one cluster and with many agree only once both have found the
+posterior. In a sparse network one node says little about its cluster, and a chain that begins with one cluster may
+never leave it: there chains begin with many clusters, in different numbers.
 """
 
 from __future__ import annotations
@@ -25,8 +30,8 @@ from epluribus._progress import Progress, ProgressLike, make_progress
 from epluribus._typing import IntArray, LabelsLike, RngLike
 from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws import Draws
-from epluribus.models.base import Model
-from epluribus.partition import relabel
+from epluribus.models.base import Model, Side
+from epluribus.partition import as_labels, relabel
 from epluribus.sampling.chain import (
     Chain,
     RunSettings,
@@ -35,11 +40,12 @@ from epluribus.sampling.chain import (
     write_checkpoint,
 )
 from epluribus.sampling.moves import Move, make_schedule
-from epluribus.sampling.starts import describe_start, first_labels
-from epluribus.sampling.trace import Trace
+from epluribus.sampling.trace import Trace, later_means
 
-_EXTENSIONS = 2
-"""How often a run of default length is extended if chains do not agree: at most seven times as many steps."""
+_EXTENSIONS = 3
+"""How often a run of default length is extended if chains do not agree: at most fifteen times as many steps."""
+_LABELS = 2_500_000
+"""A chain keeps no more labels by default, unless that makes fewer than 250 draws: many items need less time."""
 _SAVE_EVERY = 60.0
 """Seconds from one checkpoint to the next."""
 
@@ -63,20 +69,20 @@ def sample(
     `burn` and `thin` count *steps*, as the paper does: a step is one Gibbs update of one item,
     or one proposal of another move. A sweep over N items is N steps.
 
-    **How long it runs.** If `n_draws`, `burn` and `thin` are all left out, chains keep 1,000 draws each, one
-    cycle of moves apart. If they then do not agree (see `Trace.diagnostics`), these draws become burn-in,
-    and the chains keep 1,000 others, twice as far apart; this happens at most twice. Otherwise the run is
-    exactly as long as asked for.
+    **How long it runs.** If `n_draws`, `burn` and `thin` are all left out, chains keep 1,000 draws each (250 of
+    10,000 items or more), one cycle of moves apart. If they then do not agree (see `Trace.diagnostics`), these draws
+    become burn-in, and the chains keep as many others, twice as far apart; this happens at most three times, and
+    the trace says how often. Otherwise the run is exactly as long as asked for.
 
     Parameters
     ----------
     model : Model
         One of `epluribus.models`, or your own.
-    n_draws : int, default 1000
-        Draws kept of each chain.
+    n_draws : int, optional
+        Draws kept of each chain. By default 1,000; of more than 2,500 items fewer, but at least 250.
     burn : int, optional
         Steps that are discarded at the beginning. By default a tenth of those that follow, but at least
-        100 cycles of moves, 400 for block models of more than 1,000 items.
+        100 cycles of moves.
     thin : int, optional
         Steps from one draw to the next. By default one cycle of moves: a sweep and the proposals
         that go with it.
@@ -178,15 +184,14 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Mode
     """The settings asked for, checked, and the defaults for those that were not given."""
     # Steps in one cycle of moves.
     cycle = int(schedule[:, 2].sum())
-    n_draws = 1000 if asked["n_draws"] is None else check_count(asked["n_draws"], "n_draws")
+    n_items = sum(side.n_items for side in model.sides)
+    usual = int(np.clip(_LABELS // n_items, 250, 1000))
+    n_draws = usual if asked["n_draws"] is None else check_count(asked["n_draws"], "n_draws")
     n_chains = check_count(asked["n_chains"], "n_chains")
     thin = cycle if asked["thin"] is None else check_count(asked["thin"], "thin")
     if asked["burn"] is None:
-        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data; in
-        # networks of thousands of nodes the last blocks are found only after a few hundred.
-        large = model.weak_items and max(side.n_items for side in model.sides) > 1000
-        cycles = 400 if large else 100
-        burn = max(n_draws * thin // 10, cycles * cycle)
+        # 100 cycles are enough for chains from one cluster and from many to meet on the paper's data.
+        burn = max(n_draws * thin // 10, 100 * cycle)
     else:
         burn = check_count(asked["burn"], "burn", low=0)
     # Kernels count steps in 64 bits; the draws of all chains must fit into memory.
@@ -196,7 +201,6 @@ def _fill_settings(asked: dict[str, int | None], schedule: IntArray, model: Mode
             f"{n_draws:,} times {thin:,} plus {burn:,}."
         )
     # A byte for each label, two numbers for each draw, and some 2 kB for a chain itself.
-    n_items = sum(side.n_items for side in model.sides)
     check_memory(
         float(n_chains) * (n_draws * (n_items + 16.0) + 2000.0),
         f"A run of {n_chains:,} chains with {n_draws:,} draws each",
@@ -251,6 +255,95 @@ def _continue(
             chain.restore(snapshot)  # overwrites the labels and the state of the generator
         chains.append(chain)
     return chains
+
+
+# --- where chains begin ---
+
+
+def first_labels(
+    start: Any, model: Model, rngs: Sequence[np.random.Generator]
+) -> list[tuple[IntArray, ...]]:
+    """The labels with which each chain begins, one partition per side.
+
+    Parameters
+    ----------
+    start : None, labels or Trace
+        None: the first chain begins with one cluster, the second with as many as the prior allows, the others
+        with uniform labels among a random number of clusters. For block models none begins with one cluster, and
+        random numbers are at least half of what the prior allows. Labels: all chains begin there; two
+        partitions for a model with two sides. A trace: all chains begin at the last draw of its best chain.
+    model : Model
+    rngs : sequence of Generator
+        The generator of each chain.
+
+    Returns
+    -------
+    list of tuple of ndarray
+        For each chain a tuple of canonical labels, (n_items,) for each side.
+    """
+    if start is None:
+        # The extremes first: if two chains agree, they have come from both ends.
+        kinds = [c + model.weak_items for c in range(len(rngs))]
+        pairs = list(zip(kinds, rngs, strict=True))
+        weak = model.weak_items
+        return [tuple(_make(k, side, rng, weak) for side in model.sides) for k, rng in pairs]
+    if isinstance(start, Trace):
+        start = _last_of_best(start)
+    starts = (start,) if len(model.sides) == 1 else start
+    if not isinstance(starts, tuple | list) or len(starts) != len(model.sides):
+        names = " and ".join(side.name for side in model.sides)
+        raise TypeError(f"'start' must be a trace or two partitions, of {names}.")
+    labels = tuple(_check(own, side) for own, side in zip(starts, model.sides, strict=True))
+    return [labels] * len(rngs)
+
+
+def best_chain(trace: Any) -> int:
+    """Number of the chain with the highest mean log posterior in its second half."""
+    return int(np.argmax(later_means(trace.log_posterior)))
+
+
+def describe_start(start: Any) -> str:
+    """Where the chains began, in words, for the record."""
+    if start is None:
+        return "dispersed"
+    if isinstance(start, Trace):
+        chain = best_chain(start)
+        return (
+            f"all chains from the last draw of chain {chain} (counted from 0) of an earlier run, the best of "
+            f"{start.n_chains}: that they agree does not show that they have found the posterior"
+        )
+    return "from labels that were given"
+
+
+def _last_of_best(trace: Any) -> Any:
+    """The last draw of the best chain: labels, or those of rows and of columns."""
+    last = (best_chain(trace) + 1) * trace.n_draws - 1  # chains lie end to end
+    rows = np.asarray(trace.draws[last])
+    return rows if trace.column_draws is None else (rows, np.asarray(trace.column_draws[last]))
+
+
+def _make(kind: int, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
+    """Canonical labels of one side: one cluster (0), as many as there can be (1), or random (more)."""
+    slots = side.tables.slots
+    if kind == 0:
+        return np.zeros(side.n_items, dtype=np.int64)
+    if kind == 1:
+        # As many clusters as there are slots, of sizes that differ by at most 1.
+        return relabel(rng.permutation(np.arange(side.n_items) % slots))
+    # At most k clusters: some labels may not occur.
+    k = int(rng.integers((slots + 1) // 2 if weak else 1, slots + 1))
+    return relabel(rng.integers(0, k, side.n_items))
+
+
+def _check(start: Any, side: Side) -> IntArray:
+    """Canonical labels of one side that were given."""
+    labels = as_labels(start, side.n_items, "start")
+    if labels.max() >= side.tables.slots:
+        raise ValueError(
+            f"'start' must have at most {side.tables.slots} clusters, the bound of the prior; it has "
+            f"{labels.max() + 1}."
+        )
+    return labels
 
 
 # --- running ---

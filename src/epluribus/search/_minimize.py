@@ -127,7 +127,7 @@ def minimize(
             raise ValueError(f"'{name}' cannot be given together with 'psm', which has no draws.")
         sample, chosen = SimilarityMatrix.of(psm), losses.for_matrix(loss)
     elif draws is not None:
-        sample, chosen = to_local(as_draws(draws, progress=progress)), losses.get(loss)
+        sample, chosen = to_local(as_draws(draws)), losses.get(loss)
     else:
         raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
     check_choice(search, SEARCHES, "search")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._cards import Card, Rows, Shown, Table
 from epluribus._parallel import Stopper
-from epluribus._text import to_frame
+from epluribus._text import to_frame, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_positive, make_rng
 from epluribus.changes import EQUAL, what_differs
@@ -81,7 +80,7 @@ class Comparison(Shown):
             "",
             Table(
                 {"estimate for": names, "clusters": clusters, **expected},
-                "E: expected loss under each loss",
+                worded("E: expected loss under each loss", self.estimates[0].kind),
             ),
             Table({"bits of VI between": names, **columns(".4f", self.distances)}),
             *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
@@ -144,20 +143,12 @@ def minimize_all(
     if not isinstance(sample, SimilarityMatrix):
         sample = draws = to_local(as_draws(sample))
     # One seed for all losses, so that they share the draws searched first and the starts.
-    fresh = _same_seed(rng)
+    seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     stopper, found = Stopper(time_limit), []
     for number, one in enumerate(losses):
         with stopper.for_a_share(1 / (len(losses) - number)) as mine:
-            found.append(minimize(draws, one, rng=fresh(), time_limit=mine, **options))
-    return _compared(sample, found, np.random.default_rng(fresh()))
-
-
-def _same_seed(rng: RngLike) -> Callable[[], np.random.SeedSequence]:
-    """A function that returns a fresh copy of one seed: a SeedSequence counts the children it has spawned."""
-    seed: Any = make_rng(rng).bit_generator.seed_seq
-    known = {"spawn_key": seed.spawn_key, "n_children_spawned": seed.n_children_spawned}
-    seed.spawn(1)  # the next call with this generator has another seed
-    return partial(np.random.SeedSequence, seed.entropy, **known)
+            found.append(minimize(draws, one, rng=seed, time_limit=mine, **options))
+    return _compared(sample, found, np.random.default_rng(seed))
 
 
 def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate]) -> Comparison:
@@ -265,13 +256,13 @@ def undecided_costs(
     0.5         4          1         2              0
     """
     sample, chosen = as_draws(draws), losses.get(loss)
-    fresh = _same_seed(rng)
+    seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     if costs is None:
-        whole = minimize(sample, chosen, rng=fresh(), **options)
+        whole = minimize(sample, chosen, rng=seed, **options)
         costs = _quantiles(Problem.of(sample, chosen), whole)
     wanted = np.sort([check_positive(cost, "costs") for cost in costs])[::-1]
     found = [
-        minimize(sample, chosen, undecided=float(cost), rng=fresh(), **options) for cost in wanted
+        minimize(sample, chosen, undecided=float(cost), rng=seed, **options) for cost in wanted
     ]
     # One answer may be better than another at that one's cost. The best of all for each cost are in order: a
     # lower cost never leaves out fewer items.

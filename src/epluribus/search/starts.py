@@ -101,10 +101,11 @@ def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> 
 
 def _given(starts: Any, rows: list[Any], draws: Any) -> tuple[Start, ...]:
     """The labels of one partition, or of one partition per row."""
-    # A data frame iterates over its columns, not over its rows.
-    if hasattr(starts, "to_numpy") and starts.ndim == 2:
-        starts = starts.to_numpy()
-        rows = list(starts)
+    # Each row keeps the names of its items.
+    if hasattr(starts, "iloc") and starts.ndim == 2:
+        rows = [starts.iloc[[i]] for i in range(len(starts))]
+    elif isinstance(starts, Draws):
+        rows = [starts[i : i + 1] for i in range(len(starts))]
     several = all(is_estimate(one) or np.ndim(one) > 0 for one in rows) and not is_estimate(starts)
     column = getattr(starts, "ndim", 1) == 2 and starts.shape[1] == 1 and draws.n_items > 1
     partitions = rows if several and not column else [starts]

@@ -5,8 +5,8 @@
 >>> study.write("epluribus-galaxies")  # doctest: +SKIP
 
 Each study samples its posterior with several chains, finds the optimal partitions in every way the paper
-reports (and some more), and puts each fact that the paper states next to the one found here. `facts` holds what
-the paper states, `analysis` the steps that all studies share, `study` the result and its files.
+reports (and some more), and puts each fact that the paper states next to the one found here. `analysis` has the
+paper's facts and the steps that all studies share, `study` the result and its files.
 
 References
 ----------
@@ -32,8 +32,13 @@ from epluribus.datasets import load_congress_votes, load_french_blogs, load_gala
 from epluribus.estimate import raise_if_interrupted
 from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
 from epluribus.search import minimize
-from epluribus.studies.analysis import Analysis, Protocol, analyze
-from epluribus.studies.facts import number_clusters, read_facts
+from epluribus.studies.analysis import (
+    Analysis,
+    Protocol,
+    analyze,
+    number_clusters,
+    read_facts,
+)
 from epluribus.studies.study import Study, new_figure
 from epluribus.uncertainty import n_clusters_posterior
 
@@ -116,10 +121,9 @@ def congress(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     model = LatentBlockModel(
         house.yeas, beta=(beta, beta), alpha=0.5, prior="poisson", k_max=bounds
     )
-    # A cycle of the sampler has 455 steps: 435 members, 16 issues, and two split-merge moves for members and
-    # for issues each. The number of clusters needs thousands of cycles to be explored.
-    full = Protocol(thin=3 * 455)
-    short = full.shortened(burn=200_000, thin=455)
+    # A cycle of the sampler has 474 steps: 435 members, 16 issues, and 15 and 8 split-merge proposals.
+    full = Protocol(thin=3 * 474)
+    short = full.shortened(burn=200_000, thin=474)
     analysis = analyze(facts, model, short if quick else full, (5, 6, 7, 8), **options)
     labels = analysis.number(partial(facts.number, party=house.party))
     # The issues are clustered by the same sampler; their draws are searched on their own.
@@ -185,10 +189,10 @@ def blogs(
     model = StochasticBlockModel(
         net.edges, n_nodes=net.n_nodes, beta=(0.5, 0.5), alpha=0.5, k_max=facts.k_max
     )
-    # A cycle of the sampler has 201 steps: 196 single items and 5 split-merge moves. There are ten cycles
-    # between two draws, since chains agree on the number of clusters only after some 100,000 cycles.
-    full = Protocol(thin=10 * 201)
-    short = full.shortened(burn=200_000, thin=2 * 201)
+    # A cycle of the sampler has 221 steps: 196 single items and 25 split-merge proposals. There are nine cycles
+    # between two draws: the number of clusters changes slowly.
+    full = Protocol(thin=9 * 221)
+    short = full.shortened(burn=200_000, thin=2 * 221)
     analysis = analyze(facts, model, short if quick else full, range(15, 20), **options)
     labels = analysis.number(partial(facts.number, party=net.party))
     # Blogs off the paper's table: of the optimum, and of the best partition with the paper's number of clusters.

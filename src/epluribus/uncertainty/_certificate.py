@@ -16,7 +16,6 @@ Statistics and Computing 28, 1169-1186. doi:10.1007/s11222-017-9786-y
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -25,6 +24,7 @@ import numpy as np
 from epluribus._cards import Card, Shown
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
+from epluribus._text import worded
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
@@ -32,9 +32,8 @@ from epluribus.estimate import Estimate, read_best
 from epluribus.losses.base import Loss
 from epluribus.search._exact import best_of_all, solves
 from epluribus.settings import NO_BOUNDS, Settings
-from epluribus.uncertainty._bounds import binder_bound, triangle_bound
-from epluribus.uncertainty._set_prices import set_bound
-from epluribus.uncertainty._size_prices import size_bound
+from epluribus.uncertainty._bounds import binder_bound, set_bound, triangle_bound
+from epluribus.uncertainty._size_prices import MOST_ITEMS, SizePrices
 
 _ROUNDING = 1e-9
 """Losses that differ by less than this share, or a thousandth of this, are equal: one comes from counts, the
@@ -53,12 +52,12 @@ class Certificate(Shown):
     """Where the bound comes from, in words."""
     loss: Loss
     """The loss that the bound is for."""
-    seconds: float
-    """Time it took."""
     cut: bool = False
     """Whether the time limit ended the work: a longer run may give a better bound."""
     among: str = ""
     """Which partitions the bound is about, such as "with exactly 2 clusters"; empty for all."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def gap(self) -> float:
@@ -84,11 +83,12 @@ class Certificate(Shown):
 
         Of an estimate made with bounds or constraints, ``"proved optimal among partitions with exactly 2 clusters"``.
         """
-        if self.proved:
-            return "proved optimal" + (f" among partitions {self.among}" if self.among else "")
         if math.isinf(self.relative_gap):
             return "no bound"
-        return f"within {_round_up(100 * self.relative_gap)} %"
+        within = (
+            "proved optimal" if self.proved else f"within {_round_up(100 * self.relative_gap)} %"
+        )
+        return within + (f" among partitions {self.among}" if self.among else "")
 
     def __repr__(self) -> str:
         return (
@@ -100,16 +100,17 @@ class Certificate(Shown):
         partition = " ".join(filter(None, ["partition", self.among]))
         if self.proved:
             text = f"no {partition} has a smaller expected loss"
-        elif math.isinf(self.relative_gap):
+        elif math.isinf(self.lower_bound):
             text = "nothing is known about the smallest expected loss"
         else:
-            text = f"no {partition} has an expected loss below {self.lower_bound:.6g}"
+            text = f"no {partition} has one below {self.lower_bound:.6g}"
         cut = self.cut and not self.proved
         ending = "; cut by the time limit: a longer run may prove more" if cut else ""
+        loss = f"expected loss {self.expected_loss:.6g} ({self.loss.name})"
+        lines = f"{self.verdict}: {loss}, {text}", f"  by {self.method}{ending}"
         return Card(
             "",
-            f"{self.verdict}: expected loss {self.expected_loss:.6g} ({self.loss.name}), {text}",
-            f"  by {self.method}{ending}",
+            *(worded(line, self.kind) for line in lines),
             heading=f"Certificate: {self.verdict}",
             indent="",
         )
@@ -171,7 +172,6 @@ def certificate(
     >>> epl.uncertainty.certificate(best, draws).verdict
     'proved optimal'
     """
-    began = time.perf_counter()
     labels, sample, chosen = read_best(best, draws, loss)
     stopper = Stopper(time_limit)
     bar = make_progress(progress, 100, f"certificate {chosen.name}", stopper)
@@ -183,9 +183,8 @@ def certificate(
     def show(bound: float, work: float) -> None:
         """Progress in percent of the work or of the time, whichever is nearer to its end; the gap so far."""
         gap = f"{100 * (value / bound - 1):.3g} %" if bound > 0 else "no bound"
-        spent = time.perf_counter() - began
-        share = work if time_limit is None else max(work, spent / time_limit)
-        bar.show(min(100, int(100 * share)), {"gap": gap})
+        left = 1.0 if stopper.left is None or time_limit is None else stopper.left / time_limit
+        bar.show(int(100 * max(work, 1.0 - left)), {"gap": gap})
 
     bound, method = -math.inf, "no bound for this loss"
     try:
@@ -203,9 +202,8 @@ def certificate(
     # Ctrl-C is raised now: the caller wants out, not a half-finished bound.
     stopper.check()
     # The minimum is at most the partition's own loss; rounding may have put the bound above it.
-    seconds = time.perf_counter() - began
     cut = bool(stopper.flag[0])
-    return Certificate(value, min(bound, value), method, chosen, seconds, cut, settings.bound)
+    return Certificate(value, min(bound, value), method, chosen, cut, settings.bound, sample.kind)
 
 
 def _bounds(
@@ -246,8 +244,10 @@ def _bounds(
         given = (draws, labels, value, loss.parameters["cost"])
         # Prices of items prove or give up in seconds; prices by cluster size take their time.
         yield set_bound(*given, stopper, n_jobs), "prices of items, checked for all clusters"
-        numbers = np.arange(settings.k_min, settings.most(draws.n_items) + 1)
-        yield size_bound(*given, numbers, stopper, n_jobs, show), "prices by cluster size"
+        if draws.n_items <= MOST_ITEMS:
+            numbers = np.arange(settings.k_min, settings.most(draws.n_items) + 1)
+            bound = SizePrices(*given, numbers, stopper, n_jobs).run(show)
+            yield bound, "prices by cluster size"
 
 
 def _round_up(percent: float) -> str:

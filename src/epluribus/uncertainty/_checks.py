@@ -33,8 +33,7 @@ from epluribus._text import count, percent
 from epluribus._typing import FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
-from epluribus.models.links import some_draws
-from epluribus.models.networks import NetworkModel
+from epluribus.models.networks import NetworkModel, some_draws
 from epluribus.sampling import Trace, sample
 from epluribus.uncertainty._predict import check_mixture, predict_cells, predict_items
 

@@ -6,8 +6,9 @@ estimated cluster g is the mean over its items,
 
     theta_tg = (1 / n_g) sum over the items i of g of theta_ti
 
-which exists in every draw, whatever the draw's clusters are and however they are labeled. `align` matches the clusters
-of each draw one to one with those of the estimate, by the assignment s that solves
+which exists in every draw, whatever the draw's clusters are and however they are labeled. Where the labels were summed
+out, theta_ti is the mean over the model's clusters k with their probabilities, sum over k of p_tik mu_tk.
+`align` matches the clusters of each draw one to one with those of the estimate, by the assignment s that solves
 
     maximize over s   sum over clusters h of the draw of   n(h, s(h)),
 
@@ -24,13 +25,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from epluribus._text import plain_table, worded
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
+from epluribus.draws.read import soft_blocks
 from epluribus.estimate import Estimate, read_best
+from epluribus.partition import matched
 from epluribus.readers import to_source
+from epluribus.readers.soft import read_soft
 
 _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
@@ -240,6 +245,8 @@ def cluster_parameters(
     item_parameters: Any = None,
     parameters: Any = None,
     raw_labels: Any = None,
+    probabilities: Any = None,
+    log: bool = False,
     level: float = 0.95,
 ) -> ClusterParameters:
     """Posterior of a parameter of each estimated cluster: the mean over its items, draw by draw.
@@ -260,6 +267,11 @@ def cluster_parameters(
         The arrays of a list may have different numbers of labels.
     raw_labels : array_like of int of shape (n_draws, n_items), optional
         The sampler's own labels, to which `parameters` refers, as for `align`. By default `draws` itself.
+    probabilities : array_like of shape (n_draws, n_items, n_labels), optional
+        In place of labels, where the model has summed them out: the probability of each label, or files, as in
+        `soft_draws`. `parameters` belongs to the same draws, and `draws` are those that `soft_draws` made of them.
+    log : bool, default False
+        Whether `probabilities` are logarithms; these need not be normalized.
     level : float, default 0.95
         Probability of the central intervals.
 
@@ -292,13 +304,17 @@ def cluster_parameters(
     width = check_fraction(level, "level", one=False)
     if (item_parameters is None) == (parameters is None):
         raise ValueError("Give one of 'item_parameters' and 'parameters'.")
-    if item_parameters is None:
-        name, (values, raw) = "parameters", _check_parameters(parameters, draws, raw_labels, sample)
-    elif raw_labels is None:
-        name, values, raw = "item_parameters", _check_item_parameters(item_parameters, sample), None
+    name = "parameters" if item_parameters is None else "item_parameters"
+    if raw_labels is not None and (probabilities is not None or parameters is None):
+        raise ValueError(
+            "'raw_labels' is for 'parameters' without 'probabilities': items need no labels."
+        )
+    if probabilities is not None:
+        by_cluster = _soft_averages(labels, probabilities, log, parameters, sample)
+    elif item_parameters is None:
+        by_cluster = _averages(labels, *_check_parameters(parameters, draws, raw_labels, sample))
     else:
-        raise ValueError("'raw_labels' is for 'parameters'; items need no labels.")
-    by_cluster = _averages(labels, values, raw)
+        by_cluster = _averages(labels, _check_item_parameters(item_parameters, sample), None)
     bad = np.argwhere(np.isnan(by_cluster))
     if bad.size:
         raise ValueError(
@@ -325,6 +341,35 @@ def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> Flo
         for g, items in enumerate(members):
             out[some, g] = block[:, items].mean(axis=1)
     return out
+
+
+def _soft_averages(
+    labels: IntArray, probabilities: Any, log: bool, parameters: Any, draws: Draws
+) -> FloatArray:
+    """(n_draws, K, ...) mean over the items of each cluster of the sum over k of p_tik mu_tk."""
+    if parameters is None:
+        raise ValueError("'probabilities' is for 'parameters'; items need none.")
+    soft, values = read_soft(probabilities), _as_array(parameters)
+    n, n_items, k = soft.values.shape
+    if values.ndim > 2 and values.shape[0] * values.shape[1] == n and values.shape[2] == k:
+        values = values.reshape(-1, *values.shape[2:])
+    if values.shape[:2] != (n, k):
+        asked = f"({n}, {k}, ...), draws by labels of 'probabilities'"
+        raise ValueError(f"'parameters' must have shape {asked}; got shape {values.shape}.")
+    order = matched(pd.Series(range(n_items), soft.items), draws, "probabilities", rows=True)
+    each, rest = divmod(draws.n_draws, n)
+    if rest:
+        raise ValueError(
+            f"'probabilities' must have the {draws.n_draws} draws of 'draws', or each of them once where "
+            f"`soft_draws` drew several partitions; got {n}."
+        )
+    members = np.eye(labels.max() + 1)[:, labels[np.argsort(order)]]
+    members /= members.sum(axis=1, keepdims=True)
+    parts = [
+        np.einsum("tgk,tk...->tg...", members @ block, values[begin : begin + len(block)])
+        for begin, block in soft_blocks(soft.values, log)
+    ]
+    return np.repeat(np.concatenate(parts), each, axis=0)
 
 
 def _as_array(parameters: Any) -> FloatArray:
@@ -372,7 +417,7 @@ def _check_parameters(
     # Chains are laid end to end, as `Draws` does; parameters may come with or without their chains.
     if raw.ndim == 3 and values.shape[:2] == raw.shape[:2]:
         values = values.reshape(-1, *values.shape[2:])
-    raw = raw.reshape(-1, raw.shape[-1])
+    raw = raw.reshape(-1, *raw.shape[2:]) if raw.ndim == 3 else raw
     n, shape = draws.n_draws, (draws.n_draws, draws.n_items)
     if values.ndim < 2 or len(values) != n:
         asked = f"(n_draws, n_labels, ...) with n_draws = {n}"

@@ -282,8 +282,8 @@ def credible_set(draws: DrawsLike, mass: float = 0.95, loss: LossLike = "vi") ->
     scores = _Scores(as_draws(draws), losses.get(loss))
     if not scores.known:
         raise ValueError(
-            f"'draws' must be worth at least {_LEAST} independent draws for a credible set; these are worth "
-            f"{scores.n_independent:.0f}. Run the chains longer."
+            f"'draws' must be worth at least {_LEAST} independent ones for a set of plausible partitions; these are "
+            f"worth {scores.n_independent:.0f}. Give more of them."
         )
     return CredibleSet(scores, mass)
 
@@ -352,7 +352,12 @@ class _Scores:
 
 
 def _independent(draws: Draws, loss: Loss) -> float:
-    """Independent draws that the sample is worth: the least over the distances from a few draws."""
+    """Independent draws that the sample is worth: the least over the distances from a few draws.
+
+    The clusterings of an ensemble have no order, and only their weights count.
+    """
+    if draws.kind == "ensemble":
+        return float(draws.total_weight**2 / (draws.draw_weights**2).sum())
     some = resample(draws.draw_weights, 4)
     rows = draws.distinct[draws.index[some]].astype(np.int64)
     worth = (mean_with_error(draw_losses(row, draws, loss), draws).ess for row in rows)

@@ -24,7 +24,7 @@ from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
 from epluribus.models import GaussianMixture, Mixture
-from epluribus.models.mixture import condition
+from epluribus.models.mixtures import condition
 
 _KEPT = 1 << 24
 """Numbers (128 MB) kept for clusters that come back in other draws."""

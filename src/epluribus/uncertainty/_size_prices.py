@@ -9,8 +9,17 @@ Take prices w^k for each size k with w^k_ij = -w^k_ji. The pairs that are togeth
 symmetric relation, so that over these pairs the prices add up to zero: adding w^k_ij x_ij to the share of each
 item i in a cluster of size k changes nothing. Now let each item choose its row of x and its size on its own.
 The sum of their minima is a lower bound, for any prices. Tangents to -log2 n_it make a row's share linear in x,
-and its minimum over rows with k items is a sum of the k smallest coefficients. `_size_table` says how the minima are
-combined. docs/about/certificates.md has the proofs.
+and its minimum over rows with k items is a sum of the k smallest coefficients. docs/about/certificates.md has the
+proofs.
+
+**The table.** Its entry (i, a) is at most what item i pays in any partition that has it in a cluster with a size of bin
+a. So the sum over items of the smallest entries bounds every partition. Two facts make it stronger:
+
+- *The number of clusters.* In a partition with K clusters sum_i 1 / n_i = K. For any number nu, adding nu / n_i
+  to each share and subtracting nu K changes nothing; the bound for K is the largest over nu.
+- *What a better partition cannot have.* A cluster of size k has k items of that size. If even the k smallest
+  excesses over the items' minima lift the bound above a loss that was found, no better partition has a cluster
+  of that size; the same with one of the items given. Rows without such sizes make a higher bound.
 
 **The ascent.** Rows move towards their cheapest form, and prices rise where row i has j more than row j has
 i, with momentum; steps are proportional to 1 / k, the scale of a row's coefficients. This is done in single
@@ -25,18 +34,21 @@ Arrays: N items, K bins, G groups of draws.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from epluribus._kernels.size_prices import improve_rows
 from epluribus._parallel import Stopper, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
-from epluribus.uncertainty._size_table import Bins, by_number, group_draws, make_bins, possible
+from epluribus.uncertainty._bounds import SAFETY
 
-_ITEMS = 2000
+MOST_ITEMS = 2000
 """Items above which this is not tried: a row for each item and bin would fill the memory."""
 _BINS, _GROUPS = 96, 64
 """Bins of sizes, and groups of draws at first: all sizes of a hundred items, at a hundredth of the draws."""
@@ -51,18 +63,14 @@ _SWEEPS = 40
 _CLOSE = 5e-7
 """A gap, as a share of the loss, below which the work ends: it is reported as such."""
 
+_PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
+"""Values of nu that are tried first."""
+_REFINED = 6
+"""Lowest bounds for which the best nu is then searched for: the bound is the lowest of them."""
 
-def size_bound(
-    draws: Draws,
-    labels: IntArray,
-    loss: float,
-    cost: float,
-    numbers: IntArray,
-    stopper: Stopper,
-    n_jobs: int,
-    report: Callable[[float, float], Any] = lambda *_: None,
-) -> float:
-    """A number not above the smallest expected variation of information.
+
+class SizePrices:
+    """Rows, prices and what is known so far; `run` gives the bound. Losses are sums over items here: N times the mean.
 
     Parameters
     ----------
@@ -79,16 +87,7 @@ def size_bound(
         When its time is up, the best bound so far is returned; minus infinity if there is none.
     n_jobs : int
         Threads.
-    report : callable
-        Called with the bound and the share of the work that is done, after each evaluation.
     """
-    if draws.n_items > _ITEMS or not 0.0 < cost < 2.0:
-        return -np.inf
-    return _Ascent(draws, labels, loss, cost, numbers, stopper, n_jobs).run(report)
-
-
-class _Ascent:
-    """Rows, prices and what is known so far. Losses are sums over items here: N times the expected loss."""
 
     def __init__(
         self,
@@ -143,14 +142,14 @@ class _Ascent:
             for i in range(begin, end):
                 if self.stopper.flag[0]:
                     return
-                together = self.labels == self.labels[:, i, None]
-                counts = together.astype(np.float32) @ sets[i].T
+                # Sparse, also because products of small dense tables would each start threads of their own.
+                together = csr_array((self.labels == self.labels[:, i, None]).astype(np.float64))
+                counts = together @ sets[i].T
                 group = group_draws(np.log2(np.maximum(1.0, counts)), self.shares, n_groups)
-                order = np.argsort(group, kind="stable")
-                starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-                mass = np.where(together, self.shares[:, None], 0.0)[order]
-                sums = np.add.reduceat(mass, starts, axis=0)
-                total, g = sums[:, i], len(starts)
+                sums = (
+                    csr_array((self.shares, (group, np.arange(len(group))))) @ together
+                ).toarray()
+                total, g = sums[:, i], len(sums)
                 # Rounded up, for single precision: with too many together a bound is only lower.
                 self.groups[i, :g] = np.minimum(1.0, sums / total[:, None] * (1.0 + 2e-7))
                 self.group_shares[i, :g] = total
@@ -189,7 +188,7 @@ class _Ascent:
         self.sweeps += 1
         self.spent += float(n_bins * n_groups * n**2)
         if self.sweeps % 5 == 1 or not self.lowest:
-            bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers, 2)
+            bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers)
             order = np.argsort(bounds, kind="stable")[:3]
             self.lowest = list(
                 zip(prices[order].tolist(), self.numbers[order].tolist(), strict=True)
@@ -269,7 +268,11 @@ class _Ascent:
             self._group(wanted, [x[rows] for x, rows in zip(self.x, cheap, strict=True)])
 
     def run(self, report: Callable[[float, float], Any]) -> float:
-        """Sweep and evaluate until the loss is reached, the bound no longer moves, or the work is done."""
+        """A number not above the smallest expected variation of information.
+
+        Sweeps and evaluations go on until the loss is reached, the bound no longer moves, or the work is done. After
+        each evaluation `report` is called with the bound and the share of the work that is done.
+        """
         best, idle = -np.inf, 0
         # Three evaluations in a row that close less than a hundredth of the gap: it moves no more.
         while idle < 3 and self.spent < _BUDGET and self.upper - best > _CLOSE * self.upper:
@@ -279,7 +282,7 @@ class _Ascent:
             table = self.evaluate()
             if table is None:
                 break
-            bounds, prices = by_number(table, self.bins, self.constant, self.numbers, 12)
+            bounds, prices = by_number(table, self.bins, self.constant, self.numbers)
             before = best
             best = max(best, min(float(bounds.min(initial=np.inf)), self.upper))
             report(best / self.n_items, min(1.0, self.spent / _BUDGET))
@@ -293,3 +296,132 @@ class _Ascent:
                 self._narrow(table, alive)
             idle = idle + 1 if best - before < 0.01 * (self.upper - best) else 0
         return float(best) / self.n_items
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of cluster sizes; on each, (2 - cost) log2 of the size is at least base + slope times size."""
+
+    low: IntArray
+    """(K,) smallest size of each bin."""
+    high: IntArray
+    """(K,) largest size."""
+    alive: AnyArray
+    """(K, N) False where an item is known to be in no cluster of that size."""
+    factor: float
+    """2 - cost."""
+
+    @property
+    def chords(self) -> tuple[FloatArray, FloatArray]:
+        """(K,) base and slope of the line from the smallest to the largest size; the logarithm is concave."""
+        rise = self.factor * (np.log2(self.high) - np.log2(self.low))
+        slope = rise / np.maximum(self.high - self.low, 1)
+        return self.factor * np.log2(self.low) - slope * self.low, slope
+
+    def with_price(self, values: FloatArray, nu: float) -> FloatArray:
+        """Row values with nu / n_i added, where the size n_i in a bin is the one that makes it smallest."""
+        return values + nu / (self.high if nu > 0 else self.low)
+
+    def split(self, alive: AnyArray, most: int) -> tuple[Bins, IntArray]:
+        """The bins that are alive, split in two while they are at most `most`; and which they were."""
+        source = np.flatnonzero(alive.any(axis=1))
+        low, high = self.low[source], self.high[source]
+        while 0 < np.count_nonzero(high > low) <= most - len(low):
+            # In the middle of the logarithm; a bin of one size stays.
+            middle = np.clip(np.sqrt(low * high).astype(np.int64), low, np.maximum(low, high - 1))
+            second = high > middle
+            both = np.stack([np.ones_like(second), second], axis=1)
+            low, high = (np.stack(e, axis=1)[both] for e in ((low, middle + 1), (middle, high)))
+            source = np.repeat(source, 1 + second)
+        return Bins(low, high, np.ascontiguousarray(alive[source]), self.factor), source
+
+
+def make_bins(n_items: int, n_bins: int) -> tuple[IntArray, IntArray]:
+    """Smallest and largest sizes of `n_bins` bins for 1 to n_items: single sizes, then a geometric progression.
+
+    Examples
+    --------
+    >>> from epluribus.uncertainty._size_prices import make_bins
+    >>> make_bins(10, 6)
+    (array([1, 2, 3, 4, 5, 7]), array([ 1,  2,  3,  4,  6, 10]))
+    """
+    progression = np.geomspace(1, n_items + 1, n_bins + 1).astype(np.int64)[:-1]
+    low = np.maximum(progression, np.arange(1, n_bins + 1))
+    return low, np.append(low[1:] - 1, n_items)
+
+
+def by_number(
+    values: FloatArray, bins: Bins, constant: float, numbers: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """For each number of clusters the bound, rounded outward, and its nu.
+
+    `values` is the table of row values, (N, K); `constant` is added to its sums.
+    """
+
+    def total(nu: float) -> float:
+        return float(bins.with_price(values, nu).min(axis=1).sum())
+
+    # For each K the best of the prices; for the lowest bounds the best between its neighbors, too: the sum is concave.
+    each = np.array([total(nu) for nu in _PRICES]) - _PRICES * numbers[:, None]
+    at = each.argmax(axis=1)
+    bounds, prices = each[np.arange(len(numbers)), at], _PRICES[at]
+    lowest = np.argsort(bounds, kind="stable")[:_REFINED]
+    for k in lowest[np.isfinite(bounds[lowest])]:
+        ends = _PRICES[[max(at[k] - 1, 0), min(at[k] + 1, len(_PRICES) - 1)]]
+        found = minimize_scalar(lambda nu, k=k: nu * numbers[k] - total(nu), bounds=ends)
+        if -found.fun > bounds[k]:
+            bounds[k], prices[k] = -found.fun, found.x
+    size = abs(constant) + np.abs(bounds) + 2.0 * np.abs(prices) * numbers
+    return bounds + constant - SAFETY * size, prices
+
+
+def possible(
+    values: FloatArray, bins: Bins, bounds: FloatArray, prices: FloatArray, loss: float
+) -> AnyArray:
+    """(K, N) which items can be in clusters of which sizes in a partition better than `loss`."""
+    alive = np.zeros(bins.alive.shape, dtype=bool)
+    for bound, nu in zip(bounds, prices, strict=True):
+        table = bins.with_price(values, nu)
+        excess = table - table.min(axis=1, keepdims=True)
+        # Items that are out of a bin have infinite excess there, and sums over too few others are infinite.
+        ordered = np.sort(excess, axis=0)
+        columns, need = np.arange(len(bins.low)), bins.low - 1
+        sums = np.concatenate([np.zeros((1, len(need))), np.cumsum(ordered, axis=0)])
+        # The item itself and the cheapest others; if it is among these, the next one takes its place.
+        least = sums[need, columns] + np.maximum(excess, ordered[need, columns])
+        alive |= (bound + least * (1 - SAFETY) < loss).T
+    alive &= bins.alive
+    # A size needs as many items.
+    alive[alive.sum(axis=1) < bins.low] = False
+    return alive
+
+
+def group_draws(features: AnyArray, shares: FloatArray, n_groups: int) -> IntArray:
+    """The group of each draw, 0, 1, ...: those whose features vary most are split at the mean, again and again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from epluribus.uncertainty._size_prices import group_draws
+    >>> group_draws(np.array([[1.0], [5.0], [1.1], [9.0]]), np.full(4, 0.25), 3).tolist()
+    [0, 1, 0, 2]
+    """
+    group, n = np.zeros(len(features), dtype=np.int64), 1
+    while n < n_groups:
+        total = np.bincount(group, shares, n)
+        # (features, groups) means, and variances times the share of the group.
+        means = np.array([np.bincount(group, shares * f, n) for f in features.T]) / total
+        away = (features.T - means[:, group]) ** 2
+        spread = np.array([np.bincount(group, shares * a, n) for a in away])
+        axis, score = spread.argmax(axis=0), spread.max(axis=0)
+        # A third of the groups at a time.
+        split = np.argsort(-score, kind="stable")[: min(max(1, n // 3), n_groups - n)]
+        split = split[score[split] > 1e-12]
+        if not len(split):
+            break
+        new = np.full(n, -1)
+        new[split] = n + np.arange(len(split))
+        above = features[np.arange(len(group)), axis[group]] > means[axis[group], group]
+        group = np.where(above & (new[group] >= 0), new[group], group)
+        n += len(split)
+    return group
