@@ -62,9 +62,6 @@ def test_links_of_the_files_at_the_root_lead_to_files():
             assert (ROOT / link).is_file(), (path.name, link)
 
 
-SAMPLES = "small", "medium", "wide", "large", "huge"
-
-
 def benchmark_rows(section):
     """The rows of one table of benchmarks/RESULTS.md, by column."""
     text = (ROOT / "benchmarks/RESULTS.md").read_text("utf-8")
@@ -88,18 +85,7 @@ def test_pages_state_the_quality_that_the_benchmarks_found():
     for page in ("about/comparison.md", "reference/limitations.md"):
         assert missed in words(page)
         assert quick in words(page)
-    assert f"at most {worst['all']:.2f}% above it" in words("about/comparison.md")
+        assert f"the others by at most {worst['all']:.2f}%" in words(page)
     exact = benchmark_rows("Against the exact optimum")[-1]
-    reached, calls = map(int, exact["reach the optimum"].split(" of "))
-    assert f"Of {calls} tiny samples whose optimum was enumerated, {calls - reached} " in words(
-        "about/comparison.md"
-    )
-
-
-def test_the_comparison_has_the_seconds_that_the_benchmarks_took():
-    for row in benchmark_rows("Time")[:2]:
-        cells = [
-            row["loss"],
-            *(row[one].rstrip("*") for one in row if one.split(":")[0] in SAMPLES),
-        ]
-        assert f"| {' | '.join(cells)} |".replace("  ", " ") in words("about/comparison.md"), row
+    found = f"{exact['reach the optimum']} tiny samples whose optimum was enumerated"
+    assert found in words("about/comparison.md")
