@@ -46,7 +46,7 @@ def run(folder: Path) -> dict[str, Any]:
         )
         ax = epl.plots.histogram(vi, y / 1000, ax=row[0])
         ax.set(title=name, xlabel="velocity (1000 km/s)")
-        epl.plots.n_clusters(draws, best=vi, ax=row[1])
+        epl.plots.n_clusters(vi, draws, ax=row[1])
         key = name.split()[0].lower()
         values[f"{key}_k"], values[f"{key}_sizes"] = vi.n_clusters, _sizes(vi)
         values[f"{key}_mode"], values[f"{key}_radius"] = k.mode, ball.radius

@@ -33,7 +33,7 @@ def check_only_what_is_required():
         assert importlib.util.find_spec(name) is None, name
     message = ""
     try:
-        epl.plots.n_clusters([[0, 0, 1], [0, 1, 1]])
+        epl.plots.n_clusters(None, [[0, 0, 1], [0, 1, 1]])
     except ImportError as error:
         message = str(error)
     assert "epluribus[plots]" in message, "a plot without matplotlib"

@@ -10,6 +10,7 @@ import pytest
 import epluribus as epl
 from epluribus._cards import Alert, Card, Facts, Table
 from epluribus.models import GaussianMixture
+from epluribus.page import MethodsText
 
 NAMES = ["<b>ann</b>", "bob & co", '"cy"', "d", "e", "f"]
 DRAWS = epl.Draws(
@@ -43,6 +44,13 @@ KINDS = [
     "Draws", "Estimate", "CredibleBall", "ItemTable", "ClusterTable", "MonteCarloError", "Modes",
     "Certificate", "Trace", "Diagnostics", "Health", "NClusters", "Stability", "Comparison",
 ]  # fmt: skip
+
+
+def test_every_result_has_a_card():
+    results = [getattr(epl.uncertainty, name) for name in epl.uncertainty.__all__]
+    results += [epl.search.UndecidedCosts, epl.search.Comparison, MethodsText]
+    for kind in filter(lambda one: isinstance(one, type), results):
+        assert hasattr(kind, "_repr_html_"), kind
 
 
 @pytest.fixture(scope="module")

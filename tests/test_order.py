@@ -33,4 +33,4 @@ def test_the_estimate_is_an_option_where_the_draws_are_enough():
     found = epl.uncertainty.n_clusters_posterior(z)
     assert (found.mode, found.estimate) == (2, None)
     assert epl.uncertainty.n_clusters_posterior(z, best=z[0]).estimate == 3
-    assert len(epl.plots.n_clusters(z).patches) == 2
+    assert len(epl.plots.n_clusters(None, z).patches) == 2

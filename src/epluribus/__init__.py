@@ -5,7 +5,8 @@
     best.labels
 
 `credible_ball`, `items`, `modes` and the rest of `uncertainty` say how sure the answer is, `plots` shows it, and
-`report` writes a page about it.
+`report` writes a page about it. The modules `changes`, `draws`, `partition` and `studies`, which are not listed, hold
+what few users need; the reference documents that, too. All else is internal.
 """
 
 import sys
@@ -64,7 +65,6 @@ _NAMES = {
     "writers": "load",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
-# Also those for few users, which are not listed.
 _MODULES = {
     "changes", "datasets", "draws", "losses", "models", "partition", "plots", "sampling", "search", "studies",
     "uncertainty",

@@ -133,6 +133,13 @@ class Shown:
         return self._card().html()
 
 
+class Plain:
+    """An object that a notebook shows as it is printed."""
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="white-space:pre-wrap">{escape(str(self))}</pre>'
+
+
 class Rows(Shown):
     """A table of results: as columns, as a pandas DataFrame, and as text, of which the first rows are printed."""
 

@@ -63,10 +63,10 @@ def test_bars_are_as_many_as_the_items_allow():
 def test_n_clusters_shows_the_posterior_and_the_estimate():
     draws = epl.Draws([[0, 0, 1], [0, 0, 0], [0, 1, 2], [0, 1, 0]])
     best = epl.minimize(draws, rng=0)
-    ax = plots.n_clusters(draws, best=best)
+    ax = plots.n_clusters(best, draws)
     assert [bar.get_height() for bar in ax.patches] == [0.25, 0.5, 0.25]
     assert ax.texts[0].get_text() == f"estimate: {best.n_clusters}"
-    assert plots.n_clusters(draws, best=["a", "b", "b"]).texts[0].get_text() == "estimate: 2"
+    assert plots.n_clusters(["a", "b", "b"], draws).texts[0].get_text() == "estimate: 2"
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):

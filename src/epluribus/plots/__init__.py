@@ -22,7 +22,7 @@ __all__ = [
 KINDS: dict[str, tuple[Callable[..., Any], str]] = {
     "similarity": (similarity, "draws"),
     "certainty": (certainty, "draws"),
-    "n_clusters": (lambda best, draws: n_clusters(draws, best=best), "draws"),
+    "n_clusters": (n_clusters, "draws"),
     "loss_trace": (loss_trace, "draws"),
     "partition_map": (partition_map, "draws"),
     "ball_bounds": (lambda best, draws: ball_bounds(credible_ball(best, draws)), "draws"),

@@ -31,17 +31,15 @@ _DRAWS = 400
 """The most draws on a map: they are compared in pairs."""
 
 
-def n_clusters(
-    draws: DrawsLike, *, best: Estimate | LabelsLike | None = None, ax: Any = None
-) -> Any:
+def n_clusters(best: Estimate | LabelsLike | None, draws: DrawsLike, *, ax: Any = None) -> Any:
     """Bar chart of the posterior of the number of clusters.
 
     Parameters
     ----------
+    best : Estimate or array_like of shape (n_items,) or None
+        A partition whose number of clusters is marked; None for none.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
-    best : Estimate or array_like of shape (n_items,), optional
-        A partition whose number of clusters is marked.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -58,7 +56,7 @@ def n_clusters(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> import epluribus as epl
-    >>> ax = epl.plots.n_clusters([[0, 0, 1], [0, 1, 2], [0, 1, 1], [0, 1, 2]])
+    >>> ax = epl.plots.n_clusters(None, [[0, 0, 1], [0, 1, 2], [0, 1, 1], [0, 1, 2]])
     >>> [(bar.get_center()[0].item(), bar.get_height().item()) for bar in ax.patches]
     [(2.0, 0.5), (3.0, 0.5)]
     """

@@ -232,7 +232,7 @@ def blogs(
 def _n_clusters(analysis: Analysis) -> tuple[Any, str]:
     """The picture that all studies have."""
     figure, ax = new_figure(5.6, 4.0)
-    plots.n_clusters(analysis.draws, best=analysis.best, ax=ax)
+    plots.n_clusters(analysis.best, analysis.draws, ax=ax)
     return figure, f"Posterior of the number of clusters of {analysis.facts.items}"
 
 

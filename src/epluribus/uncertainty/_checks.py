@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import chdtrc, kolmogorov
 
+from epluribus._cards import Plain
 from epluribus._text import count, percent
 from epluribus._typing import FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
@@ -43,7 +44,7 @@ _LEVEL = 0.01
 """A check of a right model says no with this probability."""
 
 
-class Check:
+class Check(Plain):
     """What both checks share: a test of predicted probabilities, and its verdict in words."""
 
     trace: Trace

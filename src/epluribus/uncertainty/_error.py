@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from epluribus._cards import Alert, Card, Part, Shown
+from epluribus._cards import Alert, Card, Part, Plain, Shown
 from epluribus._text import count, worded
 from epluribus._typing import DrawsLike, FloatArray, LabelsLike, LossLike
 from epluribus.changes import what_differs
@@ -126,7 +126,7 @@ class MonteCarloError(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class Difference(Plain):
     """Expected losses of two partitions compared draw by draw."""
 
     difference: float

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from epluribus._cards import Plain
 from epluribus._text import plain_table, worded
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
@@ -42,7 +43,7 @@ _CELLS = 4_000_000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ParameterSummary:
+class ParameterSummary(Plain):
     """A parameter of the clusters, summarized over the draws.
 
     Arrays have shape (n_clusters, ...), where ... is the shape of the parameter in one cluster. Mean, sd and
@@ -79,7 +80,7 @@ class ParameterSummary:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Alignment:
+class Alignment(Plain):
     """Draws relabeled to match the estimate, and what follows from that for items and clusters."""
 
     labels: AnyArray

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epluribus._cards import Plain
 from epluribus._kernels.chips import grow
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table, sentence_list, worded
@@ -41,7 +42,7 @@ _SHOWN = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2, 0.1, 0.05, 0.01)
 
 
 @dataclass(frozen=True)
-class Probability:
+class Probability(Plain):
     """Posterior probability of a statement about items, with its Monte Carlo standard error."""
 
     probability: float
@@ -173,7 +174,7 @@ class Path(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PartialPartition:
+class PartialPartition(Plain):
     """Some of the items, divided into clusters."""
 
     labels: IntArray
@@ -226,7 +227,7 @@ class PartialPartition:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Chips:
+class Chips(Plain):
     """Partial partitions of every size; entry n - 1 belongs to n items."""
 
     probability: FloatArray
