@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 import sys
 
@@ -202,11 +201,9 @@ def test_warnings_in_plain_words(page_has):
 
 
 @pytest.mark.parametrize(
-    "z",
-    [[[0]], [[0, 0]], [[0, 1]], [[0, 0, 0, 0]] * 5, [list(range(60)), [0] * 60]],
-    ids=["one item", "pair", "apart", "one cluster", "extremes"],
+    "z", [[[0]], [[0, 0]], [[0, 1]], [[0, 0, 0, 0]] * 5, [list(range(60)), [0] * 60]]
 )
-def test_odd_draws(z):
+def test_odd_draws_have_a_page(z):
     Page(render(epl.minimize(z, rng=1), z, rng=1))
 
 
@@ -228,24 +225,12 @@ def test_draws_that_say_nothing_give_a_warning(z, warning):
         assert wrong not in words
 
 
-def test_modes_are_those_of_the_same_seed(monkeypatch, page_has):
-    page_has(
-        "comparison", "modes"
-    )  # whatever the searches before the modes draw from the generator
-    rng = np.random.default_rng(5)
-    draws = epl.Draws(noisy(40, 250, 4, rng))
-    found = epl.modes(draws, rng=1)
-    on_the_page = []
-
-    def record(*args, **options):
-        on_the_page.append(found_by(*args, **options))
-        return on_the_page[0]
-
-    found_by = epl.uncertainty.modes
-    monkeypatch.setattr(epl.uncertainty, "modes", record)
-    render(epl.minimize(draws, rng=1), draws, rng=1)
-    assert (on_the_page[0].labels == found.labels).all()
-    assert (on_the_page[0].weights == found.weights).all()
+def test_modes_are_those_of_the_same_seed(page_has):
+    """Whatever the searches before them draw from the generator."""
+    page_has("comparison", "modes")
+    draws = epl.Draws(noisy(40, 250, 4, np.random.default_rng(5)))
+    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
+    assert all(" ".join(line.split()) in words for line in str(epl.modes(draws, rng=1)).split("\n"))
 
 
 def test_a_bound_on_the_number_of_clusters_is_stated(small, page_has):
@@ -275,15 +260,14 @@ def test_command(tmp_path, capsys):
     arguments += ["--seed", "1", "--title", "A < B", "--k-max", "3"]
     assert main(arguments) == 0
     assert f"page written to {out}" in capsys.readouterr().out
-    page = Page(out.read_text(encoding="utf-8"))
-    assert "epluribus report " in page.words
-    assert "--seed 1" in page.words
-    assert "A < B" in page.words
-    assert "among partitions with at most 3 clusters" in page.words
-    assert main([*arguments, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert data["out"] == str(out)
-    assert data["bytes"] == out.stat().st_size
+    words = Page(out.read_text(encoding="utf-8")).words
+    for said in (
+        "epluribus report ",
+        "--seed 1",
+        "A < B",
+        "among partitions with at most 3 clusters",
+    ):
+        assert said in words
 
 
 @pytest.mark.parametrize(
@@ -291,21 +275,14 @@ def test_command(tmp_path, capsys):
     [("page.pdf", "must end in .html"), ("nowhere/page.html", "There is no folder")],
 )
 def test_bad_target_is_refused_before_the_search(name, message, small, tmp_path):
-    draws, best, _ = small
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        report(best, draws, tmp_path / name)
+        report(small[1], small[0], tmp_path / name)
+    with pytest.raises(ValueError, match="'best' must have 3 items; got 30"):
+        report(small[1], [[0, 0, 1]], tmp_path / "page.html")
 
 
 def test_the_page_names_its_call_with_all_arguments(small, tmp_path):
-    draws, best, _ = small
-    data = np.arange(30.0)
-    path = report(
-        best, draws, tmp_path / "a.html", data=data, title="T", level=0.9, rng=3, brief=True
-    )
+    options = {"data": np.arange(30.0), "title": "T", "level": 0.9, "rng": 3, "brief": True}
+    path = report(small[1], small[0], tmp_path / "a.html", **options)
     call = "epl.report(best, draws, \"a.html\", data=data, title='T', level=0.9, rng=3, brief=True)"
     assert call in Page(path.read_text("utf-8")).words
-
-
-def test_draws_of_other_items_are_refused(small, tmp_path):
-    with pytest.raises(ValueError, match="'best' must have 3 items; got 30"):
-        report(small[1], [[0, 0, 1]], tmp_path / "page.html")
