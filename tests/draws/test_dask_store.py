@@ -34,6 +34,11 @@ def client():
         yield client
 
 
+@pytest.fixture(autouse=True)
+def samples_stay_on_the_workers(monkeypatch):
+    monkeypatch.setattr(dask_store, "_SLICE", 1 << 18)
+
+
 def sample(n=900, n_draws=600):
     rng = np.random.default_rng(0)
     z = np.tile(rng.integers(5, size=n), (n_draws, 1))
@@ -95,6 +100,13 @@ def test_draws_and_what_is_said_about_them(client, store, table, form):
 def test_all_labels_are_not_brought_together_silently(client):
     with pytest.raises(MemoryError, match="Dask"):
         np.asarray(epl.Draws(sample(), client=client).item_major)
+
+
+def test_small_samples_are_treated_like_local_ones(client, monkeypatch):
+    monkeypatch.undo()
+    here, there = epl.Draws(sample()), epl.Draws(sample(), client=client)
+    np.testing.assert_array_equal(epl.psm(there), epl.psm(here))
+    np.testing.assert_array_equal(there.item_major, here.item_major)
 
 
 def test_few_items_are_searched_here(client):
@@ -218,9 +230,9 @@ def test_time_is_up_before_a_draw_came(client, monkeypatch):
 
 def test_a_client_that_was_closed(client):
     with distributed.Client(client.scheduler.address) as other:
-        draws = epl.Draws(sample(60), client=other)
+        draws = epl.Draws(sample(), client=other)
     with pytest.raises(ValueError, match="'client' must be connected.* read the draws with it"):
-        epl.expected_loss(np.zeros(60, int), draws)
+        epl.expected_loss(np.zeros(900, int), draws)
     with pytest.raises(ValueError, match="'client' must be connected"):
         epl.Draws(sample(), client=other)
 

@@ -21,20 +21,9 @@ def read(tmp_path):
     return read
 
 
-@pytest.mark.parametrize("text", ["a|b|c\n0|0|1\n1|0|0\n", "a | b | c\n0 | 0 | 1\n1 | 0 | 0\n"])
-def test_upright_bars_separate_cells(read, text):
-    draws = read(text)
-    assert draws.items == ("a", "b", "c")
-    assert np.asarray(draws).tolist() == [[0, 0, 1], [0, 1, 1]]
-
-
-def test_bars_inside_labels_do_not(read):
-    assert read("x|y z\nz x|y\nz z\n").n_items == 2
-
-
 def test_another_delimiter_is_doubted(read):
     with pytest.warns(UserWarning, match=r"only one item. Is every row of '.*draws.csv' a draw"):
-        read("0:0:1\n1:0:0\n0:1:1\n")
+        read("0|0|1\n1|0|0\n0|1|1\n")
 
 
 def test_names_with_line_breaks_and_blanks(read):

@@ -162,6 +162,13 @@ def test_verdicts_round_up():
     assert "expected" not in str(within)
 
 
+def test_an_ensemble_has_a_mean_loss():
+    draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]] * 5, kind="ensemble")
+    for found in (epl.certificate([0, 0, 1], draws), epl.minimize_all(draws, ["vi", "binder"])):
+        assert "expected" not in str(found)
+        assert "mean loss" in str(found)
+
+
 def test_bad_time_limit():
     with pytest.raises(ValueError, match=r"'time_limit' must be a finite number above 0; got -1"):
         certificate([0, 1], [[0, 1]], time_limit=-1)

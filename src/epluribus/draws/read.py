@@ -74,8 +74,8 @@ def read_draws(
     ``z[1], z[2], ...`` are the entries of the variable ``z``. In a table without any of these every
     column is an item. If several rows belong to the same draw, the table is long: one column names
     the item and one holds its label, as tidybayes writes it. Lines that begin with ``#`` are comments,
-    and Stan's warmup is left out if it was saved. Cells of text are separated by commas, semicolons, tabs,
-    ``|`` or blanks; one in quotes may have line breaks.
+    and Stan's warmup is left out if it was saved. Cells of text are separated by commas, semicolons, tabs
+    or blanks; one in quotes may have line breaks.
 
     What may be a mistake is said: a column with the number of clusters, or one that numbers the draws, is
     left out with a warning; words among numbers and a single item are warned of; a table with the columns
@@ -113,7 +113,7 @@ def read_draws(
         what = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one"
         # A delimiter that was not recognized, or one partition with a label in each line.
         single = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by commas,"
-        doubt = f"{what} draw per row?" if alone else f"{single} semicolons, tabs, blanks or '|'?"
+        doubt = f"{what} draw per row?" if alone else f"{single} semicolons, tabs or blanks?"
         warnings.warn(doubt, stacklevel=2)
     return draws
 

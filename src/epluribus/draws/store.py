@@ -35,7 +35,8 @@ from epluribus.draws.rows import (
 from epluribus.readers import Table
 
 _SLICE = 64 << 20
-"""Bytes read at a time on a cluster, roughly: a worker has several at a time."""
+"""Bytes read at a time on a cluster, roughly: a worker has several at a time. Samples of one such slice are kept here,
+so that everything can be done with them."""
 _PATIENCE, _ALONE = 0.2, 60.0
 """Seconds between two looks at the time limit, and after which a cluster without workers is given up."""
 
@@ -167,8 +168,11 @@ def read_contents(
     if found.has_missing:
         n_seen = count_seen(found, names, where)
     groups = int(found.n_clusters.max()) + found.has_missing
+    store = found.labels if client else Store(found.labels, groups)
+    if client and n_items * len(found.n_clusters) <= _SLICE:
+        store = Store(store.rows(np.arange(n_items)), groups)
     return Contents(
-        found.labels if client else Store(found.labels, groups), *found[1:4], n_seen, chain[keep], given,
+        store, *found[1:4], n_seen, chain[keep], given,
         names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names, table.origin,
     )  # fmt: skip
 

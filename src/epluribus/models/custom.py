@@ -7,7 +7,7 @@ call of the function. The moves also need the log target of partitions of some o
 
 A function of all labels has no value for some of them, so it is taken as 0 there: the first N - 1 terms are 0
 and the last is the whole value. The sum is right in any order of the items, and every acceptance ratio is
-exact. The price is that split-merge makes its proposals without looking at the data.
+exact. The price is that a split begins with parts that are made at random.
 """
 
 from __future__ import annotations

@@ -90,9 +90,11 @@ def read_network(
     entries = sparse.coo_array(matrix)
     if not counts and entries.data.size and entries.data.max() > 1:
         at = int(entries.data.argmax())
+        names = raw.names or range(matrix.shape[0])
+        i, j = names[entries.row[at]], names[entries.col[at]]
         raise ValueError(
             "'adjacency' must have each edge once and no weights, the model is for binary data; "
-            f"({entries.row[at]}, {entries.col[at]}) counts {entries.data[at]}. Give ignore_weights=True, or "
+            f"({i}, {j}) counts {entries.data[at]}. Give ignore_weights=True, or "
             "take a model of counts, the Poisson block model. Give directed=True if (i, j) and (j, i) differ."
         )
     odd = sparse.coo_array(matrix - matrix.T)
@@ -170,7 +172,7 @@ def _read(network: Any, n_nodes: int | None, weights: str) -> Network:
     network = _as_graph(network)
     if is_graph(network):
         directed = bool(network.is_directed())
-        matrix = _graph_matrix(network, weights)
+        matrix = graph_to_matrix(network, weights)
         return Network(matrix, _names(network.nodes), directed, one_way=directed)
     if hasattr(network, "iloc"):
         index, columns = list(map(str, network.index)), list(map(str, network.columns))
@@ -196,10 +198,13 @@ def _read(network: Any, n_nodes: int | None, weights: str) -> Network:
         rows = list(network) if listed else [tuple(edge) for edge in network]
         if rows and (isinstance(rows[0], tuple) or isinstance(next(iter(rows[0]), 0), str)):
             return _from_rows(rows, n_nodes, weights, numbers=True)
-        network = as_array(rows, "adjacency")
+        network = rows
+    matrix = sparse.issparse(network)
+    network = network if matrix else as_array(network, "adjacency")
     shape = network.shape
     # Two columns are edges, or three, except that a square table could be either: then it is a matrix.
-    if n_nodes is not None or (len(shape) == 2 and shape[1] in (2, 3) and shape[0] != shape[1]):
+    pairs = len(shape) == 2 and shape[1] in (2, 3) and shape[0] != shape[1]
+    if not matrix and (n_nodes is not None or pairs):
         rows = network.reshape(-1, 2) if network.size == 0 else network
         return _from_rows(rows.tolist(), n_nodes, weights, numbers=True)
     if len(shape) == 2 and shape[0] == shape[1]:
@@ -222,26 +227,17 @@ def is_graph(network: Any) -> bool:
     return hasattr(network, "is_directed") and hasattr(network, "edges")
 
 
-def graph_to_matrix(graph: Any) -> sparse.csr_array:
-    """Adjacency matrix of a networkx graph: 1 where there is an edge, whatever its weight.
+def graph_to_matrix(graph: Any, weights: str = "ignore") -> sparse.csr_array:
+    """Adjacency matrix of a networkx graph, in the order of the nodes; a loop is on the diagonal.
 
-    Rows and columns are in the order of the nodes. Parallel edges of a multigraph count once, and a loop
-    is a 1 on the diagonal.
+    With weights to "ignore" it has a 1 where there is an edge; with "count" parallel edges and weights add up.
     """
-    matrix = _graph_matrix(graph, "ignore")
-    matrix.data[:] = 1
-    return matrix
-
-
-def _graph_matrix(graph: Any, weights: str) -> sparse.csr_array:
-    """Number of edges of a networkx graph from each node to each other, in the order of the nodes."""
     networkx = need("networkx", "networks", "A graph")
     if len(graph) == 0:  # networkx refuses empty graphs
         return sparse.csr_array((0, 0), dtype=np.int64)
-    # Parallel edges of a multigraph add up; without counts, whatever their weights.
     weight = "weight" if weights == "count" else None
     matrix = networkx.to_scipy_sparse_array(graph, weight=weight, dtype=None)
-    return count_matrix(matrix, "adjacency", "count")
+    return count_matrix(matrix, "adjacency", weights)
 
 
 # --- edges ---

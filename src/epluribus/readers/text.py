@@ -1,6 +1,6 @@
 """Tables in text files: csv and its relatives, R's tables, Stan's output; pairs and properties of items.
 
-Cells are separated by commas, semicolons, tabs, upright bars or blanks; a first line of names and a first
+Cells are separated by commas, semicolons, tabs or blanks; a first line of names and a first
 column of row names are recognized. A cell in quotes may have line breaks. Lines that begin with ``#`` are
 comments. In the output of Stan, draws before the comment "Adaptation terminated" are warmup, which Stan saves
 only on request (``save_warmup``): they are left out.
@@ -28,7 +28,7 @@ from epluribus._typing import FloatArray
 from epluribus._validate import shown
 from epluribus.readers.columns import Source, from_frame, is_about_draws, pick_labels, to_array
 
-_DELIMITERS = (",", ";", "\t", "|")
+_DELIMITERS = (",", ";", "\t")
 """Tried in this order; blanks separate the cells if none of these occurs."""
 _BLANKS = re.compile(r'"(?:[^"]|"")*"|\S+')
 """A cell where blanks separate them; one in quotes may have blanks inside."""
@@ -250,9 +250,7 @@ def _find_delimiter(path: Path, lines: list[str]) -> str | None:
         )
     # A header of one word, above rows with names, has no delimiter: the next line shows it.
     few = lines[:2] if len(lines[0].split()) == 1 else lines[:1]
-    found = next((mark for line in few for mark in _DELIMITERS if mark in line), None)
-    # A label may have an upright bar in it; as a delimiter it occurs equally often in every line.
-    return None if found == "|" and len({line.count("|") for line in lines}) > 1 else found
+    return next((mark for line in few for mark in _DELIMITERS if mark in line), None)
 
 
 def _split(path: Path, number: int, line: str, delimiter: str | None) -> list[str]:
@@ -337,7 +335,7 @@ def read_groups(path: Path, names: Collection[str]) -> list[list[str]]:
     """
     lines = _read_lines(path)
     first = next(iter(lines.values()), "")
-    delimiter = next((mark for mark in ",;\t" if mark in first), None)
+    delimiter = next((mark for mark in _DELIMITERS if mark in first), None)
     rows = [_split(path, *line, delimiter) for line in lines.items()]
     rows = [cells for row in rows if (cells := [cell.strip() for cell in row if cell.strip()])]
     return rows[1:] if rows and not any(cell in names for cell in rows[0]) else rows

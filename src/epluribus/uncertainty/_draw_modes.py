@@ -36,6 +36,8 @@ from epluribus.draws.rows import resample
 
 _SIZE = (400, 300)
 """Numbers of draws and of items that are looked at: enough to see a group of 5 %, in about a second."""
+_PAIRS = 8192
+"""Pairs of items that are multiplied at once: enough for fast products, in some ten megabytes."""
 _FEWEST = 0.04
 """Smallest share of a group: a little less than 5 %, since the share in a sample varies."""
 _COHERENT = 1.1
@@ -48,6 +50,7 @@ _DIFFUSE = 0.05
 """Agreement of two draws beyond chance, as a share of the largest, below which they are diffuse."""
 _ENOUGH, _ENTRIES = 40, 3.0
 """Independent draws below which one group proves little; effective entries below which a weight is not trusted."""
+_Flags = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class DrawGroups:
     n_effective: float
     """Number of independent draws that say as much, from weights, autocorrelation and missing labels."""
     entries: FloatArray
-    """(n,) effective number of times that the chains entered each group; infinite for an ensemble."""
+    """(n,) effective number of times that the chains entered each group; infinite for an ensemble, without order."""
     early: NDArray[np.bool_]
     """(n_draws,) the draws at the beginning of chains that are a group of their own: burn-in."""
     ensemble: bool
@@ -124,9 +127,14 @@ def find_groups(draws: Draws) -> DrawGroups:
     effective = _effective(draws, rows[later], labels[later])
     if ensemble:  # no order, no entries
         entries = np.full(n, np.inf)
-    elif times.sum() > draws.n_chains + 2 and 2 * (times == 1).sum() > n:
-        # Chains that stay long at each place, seldom come back, and would find others.
-        group, n, entries, effective = np.minimum(group, 0), 1, entries[:1], float(times.sum())
+    elif times.sum() > draws.n_chains + 2 and 2 * (entries < _ENTRIES).sum() > n > 2:
+        # Chains that stay long at most places, seldom come back, and would find others.
+        group, n, entries, effective = (
+            np.minimum(group, 0),
+            1,
+            entries[:1],
+            min(effective, float(times.sum())),
+        )
     return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
 
 
@@ -153,22 +161,24 @@ def _canonical(row: IntArray) -> IntArray:
     return out
 
 
-def _pairs(labels: IntArray) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """For each item and those before it: whether together in each draw, less the mean; whether both are seen."""
-    seen = (labels >= 0).astype(np.float32)
-    for i in range(1, labels.shape[1]):
-        both = seen[:, :i] * seen[:, i : i + 1]
-        together = both * (labels[:, :i] == labels[:, i : i + 1])
-        mean = together.sum(axis=0) / np.maximum(1, both.sum(axis=0))
-        yield together - both * mean, both
+def _pairs(labels: IntArray) -> Iterator[tuple[IntArray, IntArray, _Flags, _Flags]]:
+    """Pairs of items, some thousand at a time; whether they are together in each draw, less the mean, and both seen."""
+    by_item = np.ascontiguousarray(labels.T.astype(np.int32))
+    first, second = np.tril_indices(len(by_item), -1)
+    for begin in range(0, len(first), _PAIRS):
+        i, j = first[begin : begin + _PAIRS], second[begin : begin + _PAIRS]
+        both = ((by_item[i] >= 0) & (by_item[j] >= 0)).astype(np.float32)
+        together = both * (by_item[i] == by_item[j])
+        mean = together.sum(axis=1, keepdims=True) / np.maximum(1, both.sum(axis=1, keepdims=True))
+        yield i, j, together - both * mean, both
 
 
 def inner_products(labels: IntArray) -> FloatArray:
     """(n_draws, n_draws) inner products of the draws about their mean, over the pairs of items that both have seen."""
-    out = np.zeros((len(labels), len(labels)))
-    for together, _ in _pairs(labels):
-        out += together @ together.T
-    return out
+    return sum(
+        ((part.T @ part).astype(float) for _, _, part, _ in _pairs(labels)),
+        np.zeros((len(labels), len(labels))),
+    )
 
 
 def _places(labels: IntArray, vectors: FloatArray) -> FloatArray:
@@ -176,11 +186,11 @@ def _places(labels: IntArray, vectors: FloatArray) -> FloatArray:
     n = labels.shape[1]
     along, length = np.zeros(vectors.shape), np.zeros(vectors.shape)
     weight = np.zeros((n, vectors.shape[1], n))  # what a pair of items that is together adds
-    for i, (together, both) in enumerate(_pairs(labels), 1):
-        direction = together.T @ vectors.astype(np.float32)
-        along += together @ direction
-        length += both @ direction**2
-        weight[i, :, :i], weight[:i, :, i] = direction.T, direction
+    for i, j, together, both in _pairs(labels):
+        direction = together @ vectors.astype(np.float32)
+        along += together.T @ direction
+        length += both.T @ direction**2
+        weight[i, :, j] = weight[j, :, i] = direction
     total = length.max(axis=0)
     # The longest way of one item that goes to another cluster, or stays alone, in some of the draws.
     moves = []
@@ -327,8 +337,8 @@ def _are_diffuse(labels: IntArray, groups: list[IntArray]) -> bool:
     for own in groups:
         # Pairs on which two draws of the group disagree.
         apart += len(own) * sum(
-            float((part**2).sum(axis=0) @ (len(own) / np.maximum(1, both.sum(axis=0) - 1)))
-            for part, both in _pairs(labels[own])
+            float((part**2).sum(axis=1) @ (len(own) / np.maximum(1, both.sum(axis=1) - 1)))
+            for _, _, part, both in _pairs(labels[own])
         )
         q = together[own]
         chance = q[:, None] * (1 - q) + (1 - q)[:, None] * q
@@ -341,19 +351,17 @@ def _without_burn_in(
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Groups without those that are only in the first quarter of the chains, and the draws up to there."""
     early = np.zeros(draws.n_draws, dtype=bool)
-    lengths = np.bincount(draws.chains)
     place = np.zeros(draws.n_draws)
     for chain in range(draws.n_chains):
-        place[draws.chains == chain] = np.arange(lengths[chain]) / lengths[chain]
-    number, kept = np.full(len(group), -1), 0
-    for g in range(int(group.max()) + 1):
-        own = group == g
-        if np.quantile(place[rows[own]], 0.9) >= 0.25:
-            number[own], kept = kept, kept + 1
-            continue
-        for row in rows[own & (place[rows] < 0.25)]:
-            early |= (draws.chains == draws.chains[row]) & (np.arange(draws.n_draws) <= row)
-    return (number, early) if kept else (group, early & False)
+        own = np.flatnonzero(draws.chains == chain)
+        place[own] = np.arange(len(own)) / len(own)
+    short = [g for g in range(group.max() + 1) if np.quantile(place[rows[group == g]], 0.9) < 0.25]
+    if len(short) > group.max():
+        return group, early
+    for row in rows[np.isin(group, short) & (place[rows] < 0.25)]:
+        early |= (draws.chains == draws.chains[row]) & (place <= place[row])
+    kept = np.setdiff1d(group[group >= 0], short)
+    return np.where(np.isin(group, kept), np.searchsorted(kept, group), -1), early
 
 
 def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, FloatArray]:
@@ -367,11 +375,11 @@ def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, 
 
 
 def _effective(draws: Draws, rows: IntArray, labels: IntArray) -> float:
-    """Number of independent draws with complete labels that say as much; complete clusterings are all there is."""
-    weights, seen = draws.draw_weights, float(((labels >= 0).mean(axis=1) ** 2).mean())
+    """Number of independent draws with complete labels that say as much."""
+    weights, seen = draws.draw_weights, float((labels >= 0).mean())
     kish = float(weights.sum() ** 2 / (weights**2).sum()) * seen
     if draws.kind == "ensemble":
-        return kish if draws.has_missing else np.inf
+        return kish
     # How far the draws are from the mean, and how they lie along the longest direction.
     inner = inner_products(labels)
     part = draws[rows] if len(rows) < draws.n_draws else draws

@@ -8,7 +8,7 @@ the sample, not on the clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from epluribus._cards import Card, Facts, Shown
@@ -56,21 +56,12 @@ class Health(Shown):
         return self.facts.lines()
 
     def _card(self) -> Card:
-        verdict = {
-            True: "no problems found",
-            False: "problems found",
-            None: "incomplete",
-        }
-        return Card("", self.facts, heading=f"Health: {verdict[self.fine]}", indent="")
+        found = {True: "no problems found", False: "problems found", None: "incomplete"}[self.fine]
+        return Card("", self.facts, heading=f"Health: {found}", indent="")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        return {
-            "fine": self.fine,
-            "chains": self.chains,
-            "items": self.items,
-            "modes": self.modes,
-        }
+        return asdict(self)
 
 
 def health(

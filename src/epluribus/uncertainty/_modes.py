@@ -11,11 +11,11 @@ Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster ana
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
 from epluribus import losses
 from epluribus._cards import Alert, Card, Shown, Table
@@ -177,26 +177,13 @@ class Modes(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
+        plain = "n_modes choice converged sentence fair diffuse trusted burn_in changes expected_loss single_loss"
+        arrays = "entries weights expected_losses distances labels assignments"
         return {
             "loss": self.loss.name,
-            "n_modes": self.n_modes,
-            "choice": self.choice,
-            "converged": self.converged,
-            "sentence": self.sentence,
-            "fair": self.fair,
-            "diffuse": self.diffuse,
-            "entries": self.entries.tolist(),
-            "trusted": self.trusted,
-            "burn_in": self.burn_in,
-            "changes": self.changes,
-            "weights": self.weights.tolist(),
+            **{name: getattr(self, name) for name in plain.split()},
+            **{name: getattr(self, name).tolist() for name in arrays.split()},
             "n_clusters": (self.labels.max(axis=1) + 1).tolist(),
-            "expected_losses": self.expected_losses.tolist(),
-            "expected_loss": self.expected_loss,
-            "single_loss": self.single_loss,
-            "distances": self.distances.tolist(),
-            "labels": self.labels.tolist(),
-            "assignments": self.assignments.tolist(),
         }
 
     def __len__(self) -> int:
@@ -283,10 +270,20 @@ def modes(
         n_modes = check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
     stopper = Stopper(time_limit)
     bar = make_progress(progress, 2, "modes", stopper)
-    search = _Search(sample, chosen, make_rng(rng), resolve_jobs(n_jobs), stopper)
+    generator, n_jobs, complete = make_rng(rng), resolve_jobs(n_jobs), []
     keep, groups = np.flatnonzero(sample.draw_weights > 0), None
+
+    def minimize(rows: IntArray) -> IntArray:
+        """The best partition for some of the draws, in half of the time that is left."""
+        limit = None if stopper.left is None else max(1e-3, stopper.left / 2)
+        part = sample if len(rows) == sample.n_draws else sample[rows]
+        found = minimize_within(part, chosen, limit, rng=generator.spawn(1)[0], n_jobs=n_jobs)
+        raise_if_interrupted(found)
+        complete.append(found.converged)
+        return found.labels
+
     try:
-        single = search.minimize(keep)
+        single = minimize(keep)
         bar.show(1, {})
         stopper.check()
         parts = [keep]
@@ -297,7 +294,9 @@ def modes(
         elif choice != "auto":
             parts = _cut(sample, n_modes)
         several = len(parts) > 1 or (groups is not None and groups.early.any())
-        labels = search.refine(parts, keep) if several else single[None]
+        labels = (
+            _refine(parts, keep, sample, chosen, minimize, stopper) if several else single[None]
+        )
         bar.show(2, {})
     finally:
         bar.close()
@@ -324,42 +323,29 @@ def modes(
         choice=choice,
         groups=groups,
         weak=weak,
-        converged=search.converged,
+        converged=all(complete),
         items=sample.items,
         ensemble=sample.kind == "ensemble",
     )
 
 
-class _Search:
-    """Searches for the best partition of some of the draws."""
-
-    def __init__(
-        self, draws: Draws, loss: Loss, rng: Generator, n_jobs: int, stopper: Stopper
-    ) -> None:
-        self.draws, self.loss, self.rng, self.n_jobs = draws, loss, rng, n_jobs
-        self.stopper, self.converged = stopper, True
-
-    def minimize(self, rows: IntArray) -> IntArray:
-        """The best partition for some of the draws, in half of the time that is left."""
-        draws = self.draws if len(rows) == self.draws.n_draws else self.draws[rows]
-        left = self.stopper.left
-        limit = None if left is None else max(1e-3, left / 2)
-        rng = self.rng.spawn(1)[0]
-        found = minimize_within(draws, self.loss, limit, rng=rng, n_jobs=self.n_jobs)
-        raise_if_interrupted(found)
-        self.converged = self.converged and found.converged
-        return found.labels
-
-    def refine(self, parts: list[IntArray], keep: IntArray) -> IntArray:
-        """(n_modes, n_items) the best partition for each part of the draws, then for the draws nearest to it."""
-        for _ in range(_ROUNDS):
-            labels = np.stack([self.minimize(rows) for rows in parts])
-            nearest = _nearest(labels, self.draws, self.loss)[self.draws.index[keep]]
-            before, parts = parts, [keep[nearest == m] for m in np.unique(nearest)]
-            labels = labels[np.unique(nearest)]
-            if self.stopper.stopped or list(map(len, parts)) == list(map(len, before)):
-                break
-        return labels
+def _refine(
+    parts: list[IntArray],
+    keep: IntArray,
+    draws: Draws,
+    loss: Loss,
+    minimize: Callable[[IntArray], IntArray],
+    stopper: Stopper,
+) -> IntArray:
+    """(n_modes, n_items) the best partition for each part of the draws, then for the draws nearest to it."""
+    for _ in range(_ROUNDS):
+        labels = np.stack([minimize(rows) for rows in parts])
+        nearest = _nearest(labels, draws, loss)[draws.index[keep]]
+        before, parts = parts, [keep[nearest == m] for m in np.unique(nearest)]
+        labels = labels[np.unique(nearest)]
+        if stopper.stopped or list(map(len, parts)) == list(map(len, before)):
+            break
+    return labels
 
 
 def _values(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
