@@ -305,3 +305,51 @@ def _nearest_pairs(centers: np.ndarray, n_pairs: int) -> np.ndarray:
     i, j = np.triu_indices(len(centers), 1)
     near = np.argsort(distance[i, j])[:n_pairs]
     return np.stack([i[near], j[near]], 1)
+
+
+def record_draws(
+    rng: np.random.Generator, n_items: int, n_draws: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Records of persons, at most one of a person in each of five files; draws, and the file of each record."""
+    truth, files = [], []
+    while len(truth) < n_items:
+        some = rng.permutation(5)[: rng.integers(1, 5)]
+        truth += [1 + max(truth, default=-1)] * len(some)
+        files += some.tolist()
+    persons, out = np.array(truth[:n_items]), np.empty((n_draws, n_items), dtype=np.int32)
+    unsure, other = rng.random(n_items) < 0.5, rng.integers(persons.max() + 1, size=n_items)
+    for line in out:
+        elsewhere = np.where(rng.random(n_items) < 0.6, other, n_items + np.arange(n_items))
+        line[:] = np.where(unsure & (rng.random(n_items) < 0.35), elsewhere, persons)
+    return out, np.array(files[:n_items])
+
+
+def region_draws(
+    rng: np.random.Generator, side: int, n_draws: int
+) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Regions around four to six centers on a grid of side times side cells; draws, and the neighbors."""
+    n, cells = side * side, np.indices((side, side)).reshape(2, -1).T / side
+    centers, out = rng.uniform(0, 1, (6, 2)), np.empty((n_draws, n), dtype=np.int32)
+    for line in out:
+        now = centers[: rng.integers(4, 7)] + rng.normal(0, 0.06, 2)
+        distances = ((cells[:, None] - now) ** 2).sum(axis=2)
+        line[:] = (distances + 0.012 * rng.gumbel(size=distances.shape)).argmin(axis=1)
+    right = [(i, i + 1) for i in range(n) if (i + 1) % side]
+    return out, right + [(i, i + side) for i in range(n - side)]
+
+
+def crowded_draws(n_items: int, n_draws: int, k: int = 30) -> np.ndarray:
+    """Draws of very many items around clusters of very different sizes; every third draw joins two of them."""
+    rng = np.random.default_rng(n_items)
+    truth = rng.choice(k, n_items, p=rng.dirichlet(np.ones(k))).astype(np.uint8)
+    unsure = np.flatnonzero(rng.random(n_items) < 0.1)
+    other = rng.integers(k, size=len(unsure), dtype=np.uint8)
+    out = np.empty((n_draws, n_items), dtype=np.uint8)
+    for t, line in enumerate(out):
+        line[:] = truth
+        line[truth == 1] = t % 3 > 0
+        moved = rng.integers(n_items, size=n_items // 10)
+        line[moved] = rng.integers(k, size=len(moved), dtype=np.uint8)
+        away = rng.random(len(unsure)) < 0.45
+        line[unsure[away]] = other[away]
+    return out

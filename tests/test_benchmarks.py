@@ -22,12 +22,11 @@ def modules(monkeypatch):
     if not FOLDER.is_dir():
         pytest.skip("the benchmarks are not part of the source distribution")
     monkeypatch.syspath_prepend(str(FOLDER))
-    import hard
     import run
     import samples
 
-    yield run, samples, hard
-    for name in ("hard", "run", "samples"):
+    yield run, samples
+    for name in ("run", "samples"):
         sys.modules.pop(name, None)
 
 
@@ -43,12 +42,12 @@ NONLINEAR = "nvi", "nid", "id", "omari"
     ],
 )
 def test_samples_keep_their_hashes_and_the_search_its_losses(modules, name, losses):
-    run, samples, _ = modules
+    run, samples = modules
     z = samples.make(name)
     assert hashlib.sha256(z.tobytes()).hexdigest()[:16] == samples.SHA256[name]
     draws = epl.Draws(z)
     for loss in losses:
-        known = run.BEST_KNOWN[name, loss]
+        known = run.BEST[f"{name} {loss}"]
         best = epl.minimize(draws, loss, rng=1)
         assert best.expected_loss <= known * (1 + (1e-6 if losses[0] == "vi" else 1e-4)) + 1e-6
 
@@ -62,18 +61,24 @@ def test_hard_samples_keep_their_shapes_and_hashes(modules, name):
 
 
 def test_a_best_loss_is_known_for_every_hard_sample(modules):
-    _, samples, hard = modules
-    assert set(hard.BEST_HARD) == set(product(samples.HARD_SIZES, hard.LOSSES))
+    run, samples = modules
+    assert {f"{n} {loss}" for n, loss in product(samples.HARD_SIZES, run.LOSSES)} <= set(run.BEST)
 
 
 def test_small_cases_are_the_same_each_time_and_leave_the_exact_solution_on(modules):
-    hard = modules[2]
+    run = modules[0]
     for number in range(6):
-        case, again = hard.small_case(number), hard.small_case(number)
-        assert np.array_equal(case.draws.item_major, again.draws.item_major)
-        assert (case.bounds, case.loss) == (again.bounds, again.loss)
-        assert 8 <= case.draws.n_items <= 11
-    before = hard._minimize.MAX_ITEMS
-    lines = list(hard.against_exact(n_cases=2))
-    assert lines[-3].startswith("| all | 2 |")
-    assert hard._minimize.MAX_ITEMS == before > 11
+        (draws, *case), (again, *other) = run.small_case(number), run.small_case(number)
+        assert np.array_equal(draws.item_major, again.item_major)
+        assert case == other
+        assert 8 <= draws.n_items <= 11
+    before = run._minimize.MAX_ITEMS
+    lines = list(run.against_exact(2))
+    assert lines[-1].startswith("| all | 2 of 2 |")
+    assert run._minimize.MAX_ITEMS == before > 11
+
+
+@pytest.mark.parametrize("kind", ["k_min", "cannot_link", "sources", "contiguity"])
+def test_what_is_asked_for_can_be_had(modules, kind):
+    draws, options = modules[0].question(kind, 30, 1)
+    assert epl.minimize(draws, rng=1, n_starts=1, **options).settings.bound

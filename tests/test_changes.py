@@ -113,3 +113,9 @@ def test_items_are_called_by_their_own_names():
     assert "item cy goes to" in epl.changes.what_differs(
         [0, 0, 0, 1], dict(zip(named, [0, 0, 1, 1], strict=True))
     )
+
+
+def test_names_that_say_item_are_not_called_items_again():
+    names = [f"item {i}" for i in range(4)]
+    told = epl.changes.what_differs([0, 0, 0, 0], [0, 0, 1, 1], names=names)
+    assert "2 stay and item 2 and item 3 form new cluster 1" in told

@@ -77,32 +77,15 @@ def words(page):
 
 
 def test_pages_state_the_quality_that_the_benchmarks_found():
-    hard = benchmark_rows("Hard samples")
-    seeds = [row["seeds that reach it"].split(" of ") for row in hard]
-    reached, calls = (sum(int(pair[k]) for pair in seeds) for k in (0, 1))
-    worst = {
-        loss: max(float(r["worst excess (%)"]) for r in hard if r["loss"] == loss)
-        for loss in ("vi", "binder", "id", "nid")
-    }
+    hard = {row["loss"]: row for row in benchmark_rows("Hard samples")}
+    reached, calls = map(int, hard["all"]["reach the best known"].split(" of "))
+    worst = {loss: float(row["worst excess (%)"]) for loss, row in hard.items()}
     missed = f"{calls - reached} of {calls} calls with default settings"
     quick = f"at most {max(worst['vi'], worst['binder']):.3f}%"
     for page in ("about/comparison.md", "reference/limitations.md"):
         assert missed in words(page)
         assert quick in words(page)
-    assert f"{worst['id']:.2f}% above it (ID) and {worst['nid']:.2f}% (NID)" in words(
-        "about/comparison.md"
-    )
+        assert f"the others by at most {worst['all']:.2f}%" in words(page)
     exact = benchmark_rows("Against the exact optimum")[-1]
-    assert f"{exact['missed']} was missed, by {exact['worst excess (%)']}%" in words(
-        "about/comparison.md"
-    )
-
-
-def test_the_comparison_has_the_seconds_that_the_benchmarks_took():
-    measured = {(row["sample"], row["loss"]): row["CPU s"] for row in benchmark_rows("The search")}
-    samples = ("small", "medium", "wide", "large", "huge")
-    for loss in ("vi", "binder", "nvi", "id", "nid", "omari"):
-        times = [measured.get((sample, loss), "") for sample in samples]
-        cells = [f"{float(text):.2f}" if text else "" for text in times]
-        row = "| " + " | ".join([loss, *cells]) + " |"
-        assert row.replace("  ", " ") in words("about/comparison.md").replace("  ", " "), row
+    found = f"{exact['reach the optimum']} tiny samples whose optimum was enumerated"
+    assert found in words("about/comparison.md")

@@ -31,6 +31,13 @@ def sentence_list(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def named_items(names: Sequence[str]) -> str:
+    """'item a', 'items a and b'; names that say so themselves stand alone: 'item 1 and item 2'."""
+    if names[0].lower().startswith("item"):
+        return sentence_list(names)
+    return f"item{'' if len(names) == 1 else 's'} {sentence_list(names)}"
+
+
 _FOR_ENSEMBLES = {
     "expected loss": "mean loss",
     "with probability": "for a share of",

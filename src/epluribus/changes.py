@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epluribus._text import count, sentence_list
+from epluribus._text import count, named_items, sentence_list
 from epluribus._typing import IntArray, LabelsLike
 from epluribus.partition import as_labels, by_size, item_names, matched
 
@@ -138,11 +138,7 @@ def _part(
     one, named = len(items) == 1, len(items) <= _NAMED
     if place == g:
         return f"{len(items):,} {'stays' if one else 'stay'}"
-    who = (
-        f"item{'' if one else 's'} {sentence_list([names[i] for i in items])}"
-        if named
-        else f"{len(items):,}"
-    )
+    who = named_items([names[i] for i in items]) if named else f"{len(items):,}"
     size = int((target == place).sum())
     if size == 1:
         return f"{who} is alone"

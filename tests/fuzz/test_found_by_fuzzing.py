@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.sparse import csr_array
 
 import epluribus as epl
 from epluribus.cli import main
@@ -53,6 +54,12 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
         ),
         (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
         (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
+        (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be an array"),
+        (
+            lambda: StochasticBlockModel(csr_array((2, 3))),
+            ValueError,
+            "'adjacency' must be a square",
+        ),
         (
             lambda: epl.draws.soft_psm(ONE_VARIABLE),
             ValueError,

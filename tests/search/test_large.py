@@ -173,12 +173,6 @@ def test_all_items_alone():
     check(best, draws)
 
 
-def test_no_item_is_unsure():
-    best = epl.minimize(np.tile(np.arange(900) % 4, (50, 1)), "binder", rng=1)
-    assert best.expected_loss == 0.0
-    assert best.converged
-
-
 def test_a_cluster_too_small_for_the_sample_is_found():
     z = noisy(n=3000, unsure=0.0)
     z[:, :12] = 6

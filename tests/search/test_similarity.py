@@ -53,15 +53,6 @@ def test_binder_finds_what_it_finds_with_draws():
         np.testing.assert_array_equal(best.labels, ref.labels)
 
 
-def test_vi_lb_separates_what_the_draws_separate():
-    truth = np.repeat([0, 1, 2, 3], 20)
-    rng = np.random.default_rng(1)
-    z = np.where(rng.random((60, 80)) < 0.3, rng.integers(0, 4, (60, 80)), truth)
-    best = epl.minimize(psm=epl.psm(z), rng=1)
-    assert best.loss.name == "vi_lb"
-    assert epl.loss(best, truth) == 0
-
-
 def test_all_forms_of_a_matrix_give_the_same_answer():
     matrix = epl.psm(noisy_draws(1, n_items=30))
     matrix[matrix < 0.3] = 0
@@ -103,15 +94,6 @@ def test_clusters_around_pivots_are_those_of_a_certain_matrix():
     for seed in range(3):
         labels = problem.random_draw(np.random.default_rng(seed))
         np.testing.assert_array_equal(relabel(labels), truth)
-
-
-def test_an_interrupt_returns_the_best_so_far():
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    best = epl.minimize(psm=epl.psm(noisy_draws(2)), progress=interrupt, rng=0, n_jobs=1)
-    assert best.interrupted
-    assert not best.converged
 
 
 def test_the_greedy_search_works_too():

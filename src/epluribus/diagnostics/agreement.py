@@ -35,7 +35,7 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import resolve_jobs
-from epluribus._text import sentence_list
+from epluribus._text import named_items, sentence_list
 from epluribus._typing import AnyArray, FloatArray
 from epluribus.diagnostics.series import LARGEST, Series, by_chain, ess, judge_ranks, judge_series
 from epluribus.draws import Draws
@@ -118,7 +118,7 @@ class Agreement:
         """What the comparison of pairs of items has found."""
         if self.chains is None:
             return "There are no two chains to compare." if self.agree is None else ""
-        items = "some two items" if self.pair is None else "items {} and {}".format(*self.pair)
+        items = "some two items" if self.pair is None else named_items(self.pair)
         who = "Two chains differ"
         if self.chains[0] == self.chains[1]:
             who = (

@@ -184,10 +184,7 @@ def _apply(loss: Loss, n_items: int, *sums: Any) -> FloatArray:
 
 
 def _partial_values(
-    labels: IntArray,
-    table: NDArray[np.unsignedinteger[Any]],
-    loss: Loss,
-    columns_estimate: bool,
+    labels: IntArray, table: NDArray[np.unsignedinteger[Any]], loss: Loss, columns_estimate: bool
 ) -> FloatArray:
     """(n_draws,) loss of labels 0..K-1 against each column of a table in which labels of 0 are missing.
 

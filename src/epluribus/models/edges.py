@@ -198,10 +198,13 @@ def _read(network: Any, n_nodes: int | None, weights: str) -> Network:
         rows = list(network) if listed else [tuple(edge) for edge in network]
         if rows and (isinstance(rows[0], tuple) or isinstance(next(iter(rows[0]), 0), str)):
             return _from_rows(rows, n_nodes, weights, numbers=True)
-        network = as_array(rows, "adjacency")
+        network = rows
+    matrix = sparse.issparse(network)
+    network = network if matrix else as_array(network, "adjacency")
     shape = network.shape
     # Two columns are edges, or three, except that a square table could be either: then it is a matrix.
-    if n_nodes is not None or (len(shape) == 2 and shape[1] in (2, 3) and shape[0] != shape[1]):
+    pairs = len(shape) == 2 and shape[1] in (2, 3) and shape[0] != shape[1]
+    if not matrix and (n_nodes is not None or pairs):
         rows = network.reshape(-1, 2) if network.size == 0 else network
         return _from_rows(rows.tolist(), n_nodes, weights, numbers=True)
     if len(shape) == 2 and shape[0] == shape[1]:

@@ -10,12 +10,7 @@ from epluribus.estimate import Run, Step
 from epluribus.search._exact import exact
 from epluribus.search._greedy import greedy, merge, recombine
 from epluribus.search._minimize import minimize
-from epluribus.search.comparison import (
-    Comparison,
-    UndecidedCosts,
-    minimize_all,
-    undecided_costs,
-)
+from epluribus.search.comparison import Comparison, UndecidedCosts, minimize_all, undecided_costs
 
 __all__ = [
     "Comparison", "Run", "Step", "UndecidedCosts", "exact", "greedy", "merge", "minimize", "minimize_all",

@@ -273,7 +273,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             self.n_features_in_ = len(X)
             return to_source(X, argument="X")
         # First what scikit-learn leaves to others, whose messages do not name the argument.
-        if isinstance(X, list | tuple):
+        if isinstance(X, list | tuple) or hasattr(X, "data_vars"):
             as_array(X, "X")
         # scikit-learn's own check: it sets `n_features_in_` and raises the errors that its tools expect.
         table = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_ITEMS, _ITEMS_PER_CLUSTER = 8000, 400
 """With more items, or more of them for each cluster or for each item of a usual group, the others are quicker."""
 
-_CELLS = 1e5
+_CELLS = 2.5e5
 """Cells of a sweep on tables, below which these are quick enough, and nothing more has to be compiled."""
 
 

@@ -376,7 +376,7 @@ def count_entries(group: IntArray, chains: IntArray, n: int) -> tuple[IntArray, 
 
 def _effective(draws: Draws, rows: IntArray, labels: IntArray) -> float:
     """Number of independent draws with complete labels that say as much."""
-    weights, seen = draws.draw_weights, float(((labels >= 0).mean(axis=1) ** 2).mean())
+    weights, seen = draws.draw_weights, float((labels >= 0).mean())
     kish = float(weights.sum() ** 2 / (weights**2).sum()) * seen
     if draws.kind == "ensemble":
         return kish
