@@ -208,7 +208,7 @@ def test_progress_is_called_and_never_ends_a_run(capsys):
     calls = []
     sample(MODELS["gaussian"], n_draws=10, rng=1, progress=lambda *args: calls.append(args))
     done, total, info = calls[-1]
-    assert done == total == 2 * (100 * 30 + 10 * 30)
+    assert done == total == 2 * (100 * 40 + 10 * 40)
     assert set(info) == {"gibbs", "split", "merge"}
 
     def broken(done, total, info):
@@ -236,11 +236,11 @@ def test_starts():
 
 def test_defaults_are_a_cycle_apart():
     trace = sample(MODELS["sbm"], n_draws=5, rng=1)
-    assert trace.settings["thin"] == 14 + 7
-    assert trace.settings["burn"] == 100 * 21
+    assert trace.settings["thin"] == 14 + 14
+    assert trace.settings["burn"] == 100 * 28
     trace = sample(MODELS["lbm"], n_draws=2000, rng=1)
-    assert trace.settings["thin"] == 15 + 8 + 7 + 4
-    assert trace.settings["burn"] == 200 * 34
+    assert trace.settings["thin"] == 15 + 15 + 7 + 7
+    assert trace.settings["burn"] == 200 * 44
     many = PoissonMixture(np.zeros(20_000, dtype=int), k_max=2)
     assert sample(many, thin=1, burn=0, rng=1).n_draws == 250
 

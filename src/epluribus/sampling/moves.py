@@ -89,8 +89,8 @@ class SplitMerge(Move):
     Parameters
     ----------
     proposals : int, optional
-        Number of proposals in each cycle; by default half the largest number of clusters M. For a quarter of the
-        clusters a split is then tried in each cycle, for a quarter a merge, whatever the number of items.
+        Number of proposals in each cycle; by default the largest number of clusters M. For half of the clusters a
+        split is then tried in each cycle, for half a merge, whatever the number of items.
     scans : int, default 3
         Scans of a launch.
 
@@ -111,7 +111,7 @@ class SplitMerge(Move):
 
     def row(self, side: Side) -> tuple[int, int, int]:
         """As many proposals as asked for."""
-        return SPLIT_MERGE, self.proposals or (side.tables.slots + 1) // 2, self.scans
+        return SPLIT_MERGE, self.proposals or side.tables.slots, self.scans
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def make_schedule(moves: str | Sequence[Move], model: Model) -> IntArray:
     >>> from epluribus.sampling.moves import make_schedule
     >>> make_schedule("default", GaussianMixture([0.1, -0.2, 5.0]))
     array([[0, 0, 3, 0],
-           [0, 1, 2, 3]])
+           [0, 1, 3, 3]])
     """
     chosen: Sequence[Move]
     if isinstance(moves, str):

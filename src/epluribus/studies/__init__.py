@@ -121,9 +121,9 @@ def congress(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     model = LatentBlockModel(
         house.yeas, beta=(beta, beta), alpha=0.5, prior="poisson", k_max=bounds
     )
-    # A cycle of the sampler has 474 steps: 435 members, 16 issues, and 15 and 8 split-merge proposals.
-    full = Protocol(thin=3 * 474)
-    short = full.shortened(burn=200_000, thin=474)
+    # A cycle of the sampler has 497 steps: 435 members, 16 issues, and 30 and 16 split-merge proposals.
+    full = Protocol(thin=3 * 497)
+    short = full.shortened(burn=200_000, thin=497)
     analysis = analyze(facts, model, short if quick else full, (5, 6, 7, 8), **options)
     labels = analysis.number(partial(facts.number, party=house.party))
     # The issues are clustered by the same sampler; their draws are searched on their own.
@@ -189,10 +189,10 @@ def blogs(
     model = StochasticBlockModel(
         net.edges, n_nodes=net.n_nodes, beta=(0.5, 0.5), alpha=0.5, k_max=facts.k_max
     )
-    # A cycle of the sampler has 221 steps: 196 single items and 25 split-merge proposals. There are nine cycles
+    # A cycle of the sampler has 246 steps: 196 single items and 50 split-merge proposals. There are eight cycles
     # between two draws: the number of clusters changes slowly.
-    full = Protocol(thin=9 * 221)
-    short = full.shortened(burn=200_000, thin=2 * 221)
+    full = Protocol(thin=8 * 246)
+    short = full.shortened(burn=200_000, thin=2 * 246)
     analysis = analyze(facts, model, short if quick else full, range(15, 20), **options)
     labels = analysis.number(partial(facts.number, party=net.party))
     # Blogs off the paper's table: of the optimum, and of the best partition with the paper's number of clusters.
