@@ -41,7 +41,7 @@ def bound_node(
     Infinity if no set of the node has `size` items. OUT are the slopes of the chords, times the share (`slope`),
     what a free block adds to the bound (`reduced`), and the free blocks, the most attractive first (`order`).
     """
-    value, n_in, n_free, mass_free = 0.0, 0, 0, 0
+    value, n_in, n_free, mass_free, quarter = 0.0, 0, 0, 0, cells.shape[1] // 4
     for g in range(len(low)):
         n, most = low[g], min(high[g], size)
         value -= 2.0 * shares[g] * logs[n]
@@ -51,10 +51,16 @@ def bound_node(
             value -= prices[b]
             n_in += mass[b]
         elif state[b] == FREE:
-            total = 0.0
-            for g in cells[b]:
-                total += slope[g]
-            reduced[b] = -2.0 * total * mass[b] - prices[b]
+            # Four sums at once: each addition would wait for the one before.
+            s0 = s1 = s2 = s3 = 0.0
+            for t in range(quarter):
+                s0 += slope[cells[b, t]]
+                s1 += slope[cells[b, t + quarter]]
+                s2 += slope[cells[b, t + 2 * quarter]]
+                s3 += slope[cells[b, t + 3 * quarter]]
+            for t in range(4 * quarter, cells.shape[1]):
+                s0 += slope[cells[b, t]]
+            reduced[b] = -2.0 * (s0 + s1 + s2 + s3) * mass[b] - prices[b]
             mass_free += mass[b]
             # Sorted by insertion, by what an item of the block adds.
             at = n_free
