@@ -160,6 +160,8 @@ def checks(facts: Facts) -> list[Check]:
         return [Check(False, problem)]
     # The sort is stable: warnings move to the front, and those on chains, on which all others depend, stay first.
     found = [*_chain_checks(facts), *_summary_checks(facts), *_search_checks(facts)]
+    if facts.disagree:  # until chains agree, nothing else is fine
+        found = [check for check in found if not check.fine]
     return sorted(found, key=lambda check: check.fine)
 
 

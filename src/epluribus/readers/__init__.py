@@ -106,8 +106,8 @@ def to_table(
         with nullcontext() if path is None else reading(path, "labels"):
             array = _to_array(array, argument)
     if array.ndim not in (2, 3):
-        way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 else ""
-        got = array.ndim if array.ndim else shown(z)
+        way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 and array.size else ""
+        got = array.ndim if array.ndim and array.size else shown(z)
         what = f"two dimensions (draws, items) or three (chains, draws, items); got {got}"
         raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
