@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
-NEXT = "best.health(draws), epl.items(best, draws), epl.credible_ball(best, draws)"
+NEXT = "best.health(draws), epl.items(best, draws)"
 """What a printed estimate says to ask next: printing itself computes nothing."""
 
 __all__ = ["Estimate", "Run", "Step", "raise_if_interrupted", "read_best"]
@@ -163,7 +163,7 @@ class Estimate(Shown):
         >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
         >>> print(epl.minimize(draws, rng=1).health(draws))
         chains  one chain: whether another would agree is not known
-        items   all well supported (lowest support 0.67)
+        items   none doubtful (lowest support 0.67)
         modes   cannot be known: these draws are worth only 3 independent ones
         """
         from epluribus.uncertainty import health
@@ -267,7 +267,7 @@ class Estimate(Shown):
         if self.runs:  # partitions of few items are found without any
             facts["search"] = count(len(self.runs), "run")
         if self.n_draws:
-            facts["ask next"] = NEXT
+            facts["ask next"] = NEXT if ensemble else f"{NEXT}, epl.credible_ball(best, draws)"
         stopped: Part = (
             "" if self.converged else Alert("stopped early: a longer search may find better")
         )

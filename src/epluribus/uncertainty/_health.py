@@ -158,7 +158,7 @@ def _items(table: ItemTable) -> tuple[str, bool | None]:
     other = "likelier or unknown" if unknown.any() else "likelier"
     doubtful = low | unknown | (table.runner_up_probability > table.support)
     if not doubtful.any():
-        return f"all well supported (lowest support {table.support.min():.2f})", True
+        return f"none doubtful (lowest support {table.support.min():.2f})", True
     return (
         f"{int(doubtful.sum()):,} of {n:,} doubtful ({int(low.sum()):,} with a support below "
         f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a {other} place)",

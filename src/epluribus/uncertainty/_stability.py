@@ -70,6 +70,7 @@ class Stability(Rows):
 
     def _card(self) -> Card:
         columns = self.columns()
+        columns["setting"] = [worded(setting, self.kind) for setting in self.settings]
         # The same number of digits in each row, so that equal rows look equal.
         for name, digits in {
             "expected_loss": "#.6g",
