@@ -118,7 +118,8 @@ def plausibility(found: Plausibility, *, ax: Any = None) -> Any:
         ax.axvline(score, color=color, linewidth=2)
         ax.annotate(f"{name}, {sentence.partition(':')[0]}", (score, 0.97 - 0.09 * number),
                     xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points",
-                    va="top", color=color, fontsize=9)  # fmt: skip
+                    va="top", color=color, fontsize=9,
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1})  # fmt: skip
     low, high = ax.get_xlim()
     ax.set_xlim(low, high + 0.25 * (high - low))  # room for the names
     ax.set(xlabel=f"score: how dense the {noun} are around a partition", ylabel=f"{noun}")
