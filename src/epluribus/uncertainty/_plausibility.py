@@ -82,7 +82,7 @@ class Plausibility(Shown):
     @property
     def sentence(self) -> str:
         """What can be said, partition by partition."""
-        if len(self.names) == 1:
+        if self.names == ("0",):  # it has no name
             return self.sentences[0]
         return "; ".join(f"{n}: {s}" for n, s in zip(self.names, self.sentences, strict=True))
 
