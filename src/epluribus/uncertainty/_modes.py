@@ -21,7 +21,7 @@ from epluribus import losses
 from epluribus._cards import Alert, Card, Shown, Table
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
-from epluribus._text import count, percent, sentence_list
+from epluribus._text import count, percent, percents, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng, shown
 from epluribus.changes import what_differs
@@ -155,7 +155,7 @@ class Modes(Shown):
         """How the modes differ, and their weights if these mean something."""
         number = f"{_NUMBERS.get(self.n_modes, str(self.n_modes))} competing partitions"
         if self.trusted:
-            number += f", {sentence_list([percent(weight) for weight in self.weights])}"
+            number += f", {sentence_list(percents(self.weights.tolist()))}"
         if self.choice != "auto":
             how = "As asked for" if self.choice == "asked" else "At the elbow of the mean distance"
             number = f"{how}, {number[0].lower()}{number[1:]}"
