@@ -250,3 +250,18 @@ def test_names_of_salso_are_understood(in_r, ours):
     assert epl.losses.for_matrix("VI.lb").name == "vi_lb"
     with pytest.raises(ValueError, match="'vi_lb' is only for a similarity matrix"):
         epl.losses.get("VI.lb")
+
+
+def test_said_linear_but_not():
+    crooked = epl.Loss(
+        lambda joint, size, group, n: (size + group - 2 * joint) ** 2,  # noqa: ARG005
+        xlogx, xlogx, xlogx, name="crooked", linear=True,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"'linear' must be False for the loss 'crooked'"):
+        epl.loss([0, 1], [0, 0], crooked)
+
+
+@pytest.mark.parametrize("cost", [0, 2, -1, "a"])
+def test_cost_out_of_range(cost):
+    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
+        epl.losses.vi(cost=cost)

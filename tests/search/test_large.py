@@ -295,3 +295,9 @@ def test_the_bar_moves_on_to_the_end():
     done = [step for step, _ in seen]
     assert done == sorted(done)
     assert seen[-1][0] == seen[-1][1]
+
+
+def test_no_item_is_unsure():
+    best = epl.minimize(np.tile(np.arange(900) % 4, (50, 1)), "binder", rng=1)
+    assert best.expected_loss == 0.0
+    assert best.converged

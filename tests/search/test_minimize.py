@@ -97,11 +97,12 @@ def test_a_trivial_partition_never_beats_the_answer():
                 assert best.expected_loss <= epl.expected_loss(labels, z, loss) + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("loss", ["binder", "omari"])
-def test_more_starts_never_give_a_worse_answer(loss):
+def test_more_starts_never_give_a_worse_answer(loss, seed):
     """The rounds of a longer search begin with those of a shorter one."""
-    z = np.random.default_rng(0).integers(0, 5, (60, 40))
-    found = [epl.minimize(z, loss, rng=0, n_starts=n) for n in (6, 12, 30, 60)]
+    z = np.random.default_rng(seed).integers(0, 5, (60, 40))
+    found = [epl.minimize(z, loss, rng=seed, n_starts=n) for n in (6, 12, 30, 60)]
     values = [one.expected_loss for one in found]
     assert values == sorted(values, reverse=True)
     assert len(found[0].runs) < len(found[2].runs)
@@ -453,3 +454,21 @@ def test_another_order_of_summation_is_no_better_partition():
     found = [replace(one, expected_loss=one.expected_loss * (1 + 1e-11)) for one in found]
     again = comparison._compared(epl.Draws(z), found, np.random.default_rng(1))
     assert again.names == ("vi", "binder")
+
+
+def test_zero_one_finds_the_mode():
+    z = [[0, 0, 1], [0, 1, 1], [0, 1, 1], [0, 1, 2]]
+    best = epl.minimize(z, "zero_one", rng=0)
+    assert best.labels.tolist() == [1, 0, 0]
+    assert best.expected_loss == 0.5
+
+
+def test_printing():
+    best = epl.minimize(sample(), rng=0)
+    text = str(best)
+    assert text.splitlines()[0] == f"{best.n_clusters} clusters of 30 items"
+    assert "(vi, 60 draws)" in text
+    assert "Estimate(n_clusters=" in repr(best)
+    assert "Run(expected_loss=" in repr(best.runs[0])
+    many = epl.minimize(np.arange(40)[None], rng=0)
+    assert "and 28 more" in str(many)

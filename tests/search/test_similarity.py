@@ -207,3 +207,21 @@ def test_a_matrix_is_drawn():
     for wrong in ({}, {"psm": MATRIX}, {"best": best}):
         with pytest.raises(TypeError, match="similarity"):
             epl.plots.similarity(**wrong)
+
+
+def test_vi_lb_separates_what_the_draws_separate():
+    truth = np.repeat([0, 1, 2, 3], 20)
+    rng = np.random.default_rng(1)
+    z = np.where(rng.random((60, 80)) < 0.3, rng.integers(0, 4, (60, 80)), truth)
+    best = epl.minimize(psm=epl.psm(z), rng=1)
+    assert best.loss.name == "vi_lb"
+    assert epl.loss(best, truth) == 0
+
+
+def test_an_interrupt_returns_the_best_so_far():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    best = epl.minimize(psm=epl.psm(noisy_draws(2)), progress=interrupt, rng=0, n_jobs=1)
+    assert best.interrupted
+    assert not best.converged
