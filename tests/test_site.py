@@ -14,16 +14,9 @@ import epluribus as epl
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MODULES = [
-    "datasets",
-    "losses",
-    "models",
-    "partition",
-    "plots",
-    "sampling",
-    "search",
-    "uncertainty",
-]
+MODULES = (
+    "datasets", "losses", "models", "partition", "plots", "sampling", "search", "uncertainty",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -175,18 +175,8 @@ def test_completion_in_other_shells_has_commands_options_and_values(shell, regis
 
 def test_import_is_light():
     """Nothing is imported that only some users need, or that takes long."""
-    heavy = (
-        "arviz",
-        "jinja2",
-        "matplotlib",
-        "networkx",
-        "numpy",
-        "pandas",
-        "scipy",
-        "tqdm",
-        "xarray",
-    )
     late = ("arviz_stats", "matplotlib", "scipy.stats", "sklearn")
+    heavy = ("arviz", "jinja2", "networkx", "numpy", "pandas", "scipy", "tqdm", "xarray", *late)
     for module, names in (("epluribus", heavy), ("epluribus.uncertainty", late)):
         code = f"import sys, {module}; print([name for name in {names} if name in sys.modules])"
         out = subprocess.run(

@@ -21,13 +21,9 @@ def write_cmdstan(path, values, name="p", warmup=0):
     order = [(i, k) for k in range(values.shape[2]) for i in range(values.shape[1])]
     head = ",".join(["lp__", "mu.1", *(f"{name}.{i + 1}.{k + 1}" for i, k in order)])
     rows = [",".join(["-7.3", "0.5", *(repr(float(x[i, k])) for i, k in order)]) for x in values]
-    rows = [
-        *rows[:warmup],
-        "# Adaptation terminated",
-        *rows[warmup:],
-        "# Elapsed Time: 0.012 seconds",
-    ]
-    path.write_text("\n".join(["# method = sample (Default)", head, *rows]) + "\n")
+    rows[warmup:warmup] = ["# Adaptation terminated"]
+    ends = "# method = sample (Default)", "# Elapsed Time: 0.012 seconds\n"
+    path.write_text("\n".join([ends[0], head, *rows, ends[1]]))
 
 
 def test_columns_in_the_order_of_cmdstan(tmp_path, probabilities):
@@ -90,11 +86,7 @@ def test_clusters_first(tmp_path, probabilities, capsys):
     ("text", "words", "message"),
     [
         ("z.1,z.2\n1,2\n", [], "has no probabilities of clusters"),
-        (
-            "p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n",
-            [],
-            "an item and a cluster as indices, 'p', 'q'; got none",
-        ),
+        ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", [], "as indices, 'p', 'q'; got none"),
         ("p.1.1,p.2.1,q.1.1,q.2.1\n1,1,1,1\n", ["--var", "r"], "'--var' must be one of"),
         ("p.1.1,p.2.1,p.1.2\n1,1,0\n", [], "must have a column for every item and cluster"),
         ("p.1.1,p.1.2\n0.5,0.4\n", [], "probabilities that sum to 1; draw 0, item 0"),

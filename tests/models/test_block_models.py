@@ -1,7 +1,5 @@
 """Networks in every form, what is refused, and what block models say about links."""
 
-import sys
-
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -319,10 +317,3 @@ def test_a_graph_becomes_a_matrix_of_zeros_and_ones():
     assert graph_to_matrix(graph).toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     loops = nx.MultiDiGraph([(0, 1), (0, 1), (1, 1)])
     assert graph_to_matrix(loops).toarray().tolist() == [[0, 1], [0, 1]]
-
-
-def test_a_graph_without_networkx_names_the_extra(monkeypatch):
-    graph = nx.path_graph(3)
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(ImportError, match=r"A graph needs the package 'networkx'.*\[networks\]"):
-        StochasticBlockModel(graph)

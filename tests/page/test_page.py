@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -245,12 +244,6 @@ def test_a_bound_on_the_number_of_clusters_is_stated(small, page_has):
     words = Page(render(at_most, draws, brief=True)).words
     assert "among partitions with at most 2 clusters" in words
     assert "that was found by a search of" in Page(small[2]).words
-
-
-def test_without_jinja2_the_error_names_the_extra(small, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
-    with pytest.raises(ImportError, match=r"needs the package 'jinja2'.*epluribus\[report\]"):
-        report(small[1], small[0], tmp_path / "page.html")
 
 
 def test_command(tmp_path, capsys):

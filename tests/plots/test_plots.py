@@ -1,5 +1,3 @@
-import sys
-
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -67,12 +65,6 @@ def test_n_clusters_shows_the_posterior_and_the_estimate():
     assert [bar.get_height() for bar in ax.patches] == [0.25, 0.5, 0.25]
     assert ax.texts[0].get_text() == f"estimate: {best.n_clusters}"
     assert plots.n_clusters(["a", "b", "b"], draws).texts[0].get_text() == "estimate: 2"
-
-
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "epluribus\[plots\]"'):
-        plots.histogram([0], [1.0])
 
 
 def colors_of(k):

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -84,25 +82,6 @@ def test_dimensions_of_other_names():
     same(epl.Draws(array))
     with pytest.raises(ValueError, match=r"one dimension besides chain and draw, the items; got"):
         epl.Draws(array.expand_dims("step"))
-
-
-@pytest.mark.parametrize(
-    ("package", "ending", "message"),
-    [
-        ("xarray", "nc", "netCDF needs the package 'xarray', .*arviz"),
-        ("h5netcdf", "nc", "netCDF needs the package 'h5netcdf', .*arviz"),
-        ("zarr", "zarr", "zarr needs the package 'zarr', .*arviz"),
-        ("pyarrow.parquet", "parquet", "parquet needs the package 'pyarrow', .*files"),
-        ("rdata", "rds", "R's files needs the package 'rdata', .*files"),
-    ],
-)
-def test_a_missing_package_is_named(package, ending, message, monkeypatch, tmp_path):
-    path = tmp_path / f"draws.{ending}"
-    path.write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "netCDF4", None)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf"{message}\]\""):
-        epl.read_draws(path)
 
 
 def test_messages_name_the_variable():

@@ -12,38 +12,20 @@ from epluribus.readers.files import read_labels
 DATA = Path(__file__).parent / "data"
 Z = np.array([[1, 1, 2, 2], [1, 1, 1, 2], [3, 3, 2, 2], [1, 2, 2, 2], [1, 1, 2, 2]])
 NAMES = ("ann", "bob", "cy", "di")
-COUNTED = ("V1", "V2", "V3", "V4")
-
-
-NUMBERED = ("1", "2", "3", "4")
-
-
-CASES = {
-    **dict.fromkeys(
-        ["integer.rds", "double.rds", "ascii.rds", "list_of_draws.rds", "fit.rds", "two.rda"],
-        NUMBERED,
-    ),
-    **dict.fromkeys(["table_no_header.csv", "table_no_header.txt", "bare.txt"]),
-    **dict.fromkeys(
-        [
-            "frame.rds",
-            "factor_frame.rds",
-            "default.csv",
-            "semicolons.csv",
-            "table.txt",
-            "words.csv",
-        ],
-        COUNTED,
-    ),
-    **dict.fromkeys(("named.rds", "no_rows.csv", "table_named.txt"), NAMES),
-}
+FILES = {
+    "integer.rds double.rds ascii.rds list_of_draws.rds fit.rds two.rda": ("1", "2", "3", "4"),
+    "table_no_header.csv table_no_header.txt bare.txt": None,
+    "frame.rds factor_frame.rds default.csv semicolons.csv table.txt words.csv": ("V1", "V2", "V3", "V4"),
+    "named.rds no_rows.csv table_named.txt": NAMES,
+}  # fmt: skip
+CASES = [(name, items) for names, items in FILES.items() for name in names.split()]
 
 
 def read(name, **options):
     return epl.read_draws(DATA / name, **options)
 
 
-@pytest.mark.parametrize(("name", "items"), CASES.items())
+@pytest.mark.parametrize(("name", "items"), CASES)
 def test_one_chain(name, items):
     draws = read(name)
     np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(Z)))

@@ -1,7 +1,6 @@
 """Each study in miniature, its folder, and what an independent reader finds in it."""
 
 import csv
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -132,13 +131,6 @@ def test_an_interrupt_ends_the_study(step, kind, monkeypatch):
     monkeypatch.setattr(analysis, step, interrupted)
     with pytest.raises(KeyboardInterrupt):
         STUDIES["galaxies"](**FEW)
-
-
-def test_without_matplotlib_a_study_fails_at_once(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(analysis, "sample", pytest.fail)
-    with pytest.raises(ImportError, match="needs the package 'matplotlib'"):
-        STUDIES["galaxies"](protocol=TINY)
 
 
 # --- the facts, at the paper's sample sizes ---

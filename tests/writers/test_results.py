@@ -1,5 +1,4 @@
 import json
-import sys
 from functools import cache
 
 import numpy as np
@@ -170,17 +169,3 @@ def test_the_dimension_of_the_user_is_kept(names, tmp_path):
         [last.drop_vars(["chain", "draw"], errors="ignore"), group["labels"]], join="exact"
     )
     assert together.sizes == {"gene": 4}
-
-
-@pytest.mark.parametrize(
-    ("package", "call", "message"),
-    [
-        ("xarray", lambda _: best().to_xarray(), r"needs the package 'xarray', .*\[arviz\]"),
-        ("pyarrow", lambda p: best().write_labels(p / "x.parquet"), r"parquet needs .*\[files\]"),
-    ],
-)
-def test_a_missing_package_is_named(package, call, message, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=message):
-        call(tmp_path)
-    assert not list(tmp_path.iterdir())
