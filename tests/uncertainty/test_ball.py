@@ -7,7 +7,7 @@ from hypothesis import given
 import epluribus as epl
 import naive_uncertainty as naive
 import strategies
-from epluribus.uncertainty import clusters, credible_ball, items, n_clusters_posterior
+from epluribus.uncertainty import credible_ball, n_clusters_posterior
 
 LOSSES = epl.losses.available()
 
@@ -117,12 +117,3 @@ def test_the_number_of_clusters_in_words():
     assert text.startswith("number of clusters: 3 with probability 0.9, most probable 3")
     assert "if the model allows no more" in text
     assert "if the model allows" not in str(n_clusters_posterior([[0, 1, 2]] * 8 + [[0, 1, 1]] * 2))
-
-
-def test_an_ensemble_has_no_probabilities():
-    draws, best = epl.Draws([[0, 0, 1], [0, 0, 1], [0, 1, 1]], kind="ensemble"), [0, 0, 1]
-    for find in (items, clusters, credible_ball):
-        assert "prob" not in str(find(best, draws))
-        assert "credible" not in str(find(best, draws))
-    assert "prob" not in str(n_clusters_posterior(draws, best=best))
-    assert "runner up share" in str(items(best, draws))

@@ -132,14 +132,6 @@ def test_draws_without_weight_do_not_count():
     np.testing.assert_allclose(with_them.probability, without.probability)
 
 
-def test_same_rng_same_answer_for_any_number_of_threads():
-    z, _ = noisy(5, n_items=30, n_draws=100)
-    one, three = (epl.uncertainty.chips(z, rng=7, n_jobs=n) for n in (1, 3))
-    np.testing.assert_array_equal(one.probability, three.probability)
-    for n in (3, 11, 30):
-        np.testing.assert_array_equal(one.at(n_items=n).labels, three.at(n_items=n).labels)
-
-
 def test_a_time_limit_returns_the_best_so_far():
     z, _ = noisy(6, n_items=60, n_draws=50)
     found = epl.uncertainty.chips(z, n_starts=1000, time_limit=1e-6, rng=1)

@@ -47,13 +47,6 @@ def test_standard_error_covers_the_truth_for_sticky_chains():
     assert np.mean([one.ess for one in found]) < 150
 
 
-def test_equal_weights_change_nothing():
-    z = noisy(np.random.default_rng(2), 1, 400)[0]
-    even, plain = error(TRUTH, epl.Draws(z, weights=np.full(400, 7.0))), error(TRUTH, z)
-    assert even.standard_error == pytest.approx(plain.standard_error)
-    assert even.ess == pytest.approx(plain.ess)
-
-
 def test_weights_enter_the_mean_and_its_error():
     """The formula of the module, and for independent draws the textbook's error of a weighted mean."""
     rng = np.random.default_rng(2)
@@ -113,14 +106,6 @@ def test_chains_of_unequal_length():
     assert found.ess == pytest.approx(cut * 300 / 200)  # but all draws count
     assert found.standard_error == pytest.approx(x.std(ddof=1) / np.sqrt(found.ess))
     assert found.n_chains == 2
-
-
-def test_a_chain_without_weight_has_no_probabilities():
-    z = noisy(np.random.default_rng(5), 2, 20).reshape(40, 15)
-    draws = epl.Draws(z, weights=np.repeat([0.0, 1.0], 20), chains=np.repeat([0, 1], 20))
-    found = error(TRUTH, draws)
-    assert np.isnan(found.disagreement)
-    assert found.agreement.agree is None
 
 
 def test_three_draws_that_carry_the_weight_are_not_worth_hundreds():
@@ -221,10 +206,3 @@ def test_one_chain_has_nothing_to_agree_with():
     z = np.random.default_rng(0).integers(2, size=(2, 20, 4))
     assert "chains" not in str(error([0, 0, 1, 1], z[0]))
     assert "Two chains differ by" in str(error([0, 0, 1, 1], z))
-
-
-def test_an_ensemble_has_a_mean_loss():
-    draws = epl.Draws([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 0]] * 5, kind="ensemble")
-    assert str(error([0, 0, 1], draws)).startswith("mean loss ")
-    assert "expected" not in str(error([0, 0, 1], draws))
-    assert "draws" not in str(compare([0, 0, 1], [0, 1, 1], draws))

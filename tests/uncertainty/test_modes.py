@@ -101,12 +101,6 @@ def test_at_the_time_limit_the_best_so_far_is_marked(n_modes):
     assert found.weights.sum() == pytest.approx(1)
 
 
-def test_progress_ends_where_it_said():
-    seen = []
-    modes([[0, 0, 1]] * 3 + [[0, 1, 2]], rng=0, progress=lambda *step: seen.append(step[:2]))
-    assert seen[-1][0] == seen[-1][1] == len(seen)
-
-
 def test_a_given_number_is_never_worse_than_one_less():
     z = strategies.random_draws(np.random.default_rng(3), 15, 100, 4)
     values = [modes(z, n_modes=m, rng=0).expected_loss for m in (1, 2, 4)]
@@ -130,13 +124,6 @@ def test_draws_of_weight_zero_count_for_nothing():
     np.testing.assert_array_equal(found.labels, [ONE, OTHER])
     np.testing.assert_allclose(found.weights, [0.6, 0.4])
     assert found.n_distinct == 2
-
-
-def test_same_rng_same_answer_for_any_n_jobs():
-    z = around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(5), n_draws=600, noise=0.3)
-    first, second = modes(z, rng=3, n_jobs=1), modes(z, rng=3, n_jobs=3)
-    np.testing.assert_array_equal(first.labels, second.labels)
-    np.testing.assert_array_equal(first.assignments, second.assignments)
 
 
 def test_printing():

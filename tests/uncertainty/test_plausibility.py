@@ -109,11 +109,3 @@ def test_several_partitions_are_named():
     assert found.p_values[0] == found.p_values[1] > 0.5 > 0.05 > found.p_values[2]
     assert found.to_pandas().index.tolist() == ["best", "expert", "apart"]
     assert "apart" in str(found)
-
-
-def test_ensembles_have_no_posterior():
-    z = (np.random.default_rng(1).random((200, 9)) < 0.1) ^ (np.arange(9) < 4)
-    draws = epl.Draws(z.astype(int), kind="ensemble")
-    words = f"{plausibility(z[0].astype(int), draws)} {credible_set(draws)}"
-    for word in ("posterior", "credible", "probability", "draw"):
-        assert word not in words

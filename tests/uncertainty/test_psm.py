@@ -19,11 +19,9 @@ def test_psm_is_the_share_of_draws_together(z):
     np.testing.assert_array_equal(psm(repeated), naive.psm(z))
 
 
-def test_more_items_than_a_block_and_any_number_of_threads():
+def test_more_items_than_a_block():
     z = strategies.random_draws(np.random.default_rng(0), 75, 20, 4)
-    dense = psm(z, n_jobs=1)
-    np.testing.assert_array_equal(dense, (z[:, :, None] == z[:, None, :]).mean(axis=0))
-    np.testing.assert_array_equal(dense, psm(z, n_jobs=3))
+    np.testing.assert_array_equal(psm(z), (z[:, :, None] == z[:, None, :]).mean(axis=0))
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, None])
@@ -80,13 +78,3 @@ def test_no_memory_for_a_sparse_matrix(monkeypatch):
     monkeypatch.undo()
     little_memory(monkeypatch, 20.0 * 400 * 100)
     assert psm([labels, labels], sparse=True).nnz == 400 * 100
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_progress_counts_rows(sparse):
-    seen = []
-    draws = epl.Draws(np.random.default_rng(1).integers(3, size=(5, 140)))
-    psm(draws, sparse=sparse, progress=lambda *step: seen.append(step[:2]))
-    assert seen[-1] == (140, 140)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert len(seen) > 4

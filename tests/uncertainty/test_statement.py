@@ -84,13 +84,10 @@ def test_what_cannot_be_stated(options, error, words):
     assert words in str(caught.value)
 
 
-def test_an_unknown_name_is_refused_and_an_ensemble_has_shares():
-    draws = epl.Draws([[0, 0]], items=["ann", "bob"], kind="ensemble")
+def test_an_unknown_name_is_refused():
+    draws = epl.Draws([[0, 0]], items=["ann", "bob"])
     with pytest.raises(ValueError, match="got 'cy'. The draws have names such as 'ann'"):
         epl.uncertainty.probability(draws, together=["ann", "cy"])
-    assert str(epl.uncertainty.probability(draws, together=[0, 1])).startswith(
-        "ann and bob are together: share 1"
-    )
 
 
 def test_only_draws_that_saw_the_items_count():
