@@ -5,7 +5,7 @@ from importlib import import_module
 
 import epluribus as epl
 
-MODULES = ("", "diagnostics", "plots", "page", "search", "uncertainty", "writers.results")
+MODULES = ("", "diagnostics", "plots", "page", "search", "uncertainty", "writers")
 PARTITIONS = ("best", "labels", "a", "b", "estimate")
 """What a partition is called that a function is asked about."""
 

@@ -4,9 +4,9 @@
     best = minimize(draws)     # the partition with the smallest expected loss
     best.labels
 
-`credible_ball`, `items`, `modes` and the rest of `uncertainty` say how sure the answer is, `plots` shows it, and
-`report` writes a page about it. The modules `changes`, `draws`, `partition` and `studies`, which are not listed, hold
-what few users need; the reference documents that, too. All else is internal.
+`credible_ball`, `items`, `modes` and the rest of `uncertainty` say how sure the answer is, `plots` shows it,
+`report` writes a page about it, and `methods` a paragraph for a paper. The modules `changes`, `draws`, `partition` and
+`studies`, which are not listed, hold what few users need; the reference documents that, too. All else is internal.
 """
 
 import sys
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from epluribus.estimate import Estimate
     from epluribus.losses.base import Loss
     from epluribus.losses.values import loss
-    from epluribus.page import report
+    from epluribus.page import methods, report
     from epluribus.sampling import sample
     from epluribus.search import minimize, minimize_all
     from epluribus.search.consensus import ConsensusClustering as ConsensusClustering
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Constraints", "Draws", "Estimate", "Loss", "__version__", "certificate", "compare",
     "credible_ball", "datasets", "error", "expected_loss", "items", "load", "loss", "losses",
-    "minimize", "minimize_all", "models", "modes", "plausibility", "plots", "psm", "read_draws",
+    "methods", "minimize", "minimize_all", "models", "modes", "plausibility", "plots", "psm", "read_draws",
     "report", "sample", "sampling", "search", "soft_draws", "uncertainty",
 ]  # fmt: skip
 
@@ -58,7 +58,7 @@ _NAMES = {
     "losses.base": "Loss",
     "losses.values": "loss",
     "sampling": "sample",
-    "page": "report",
+    "page": "methods report",
     "search": "minimize minimize_all",
     "search.consensus": "ConsensusClustering",
     "uncertainty": "certificate compare credible_ball error items modes plausibility psm",

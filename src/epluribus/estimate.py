@@ -19,7 +19,6 @@ from epluribus.partition import by_size, matched
 from epluribus.settings import Settings
 
 if TYPE_CHECKING:
-    from epluribus.page import MethodsText
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
 
@@ -144,7 +143,7 @@ class Estimate(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; labels and traces of the single runs are left out."""
-        # Imported when called, here and below: the writers and the report are built on this module.
+        # Imported when called, here and below: they are built on this module.
         from epluribus.writers import to_dict
 
         return to_dict(self)
@@ -203,7 +202,7 @@ class Estimate(Shown):
         bob   31        0   0.666667
         ann   40        0   0.666667
         """
-        from epluribus.writers.results import to_pandas
+        from epluribus.writers import to_pandas
 
         return to_pandas(self, certainty)
 
@@ -221,7 +220,7 @@ class Estimate(Shown):
         >>> data["size"].values.tolist(), data.attrs["loss"]
         ([2, 1], 'vi')
         """
-        from epluribus.writers.results import to_xarray
+        from epluribus.writers import to_xarray
 
         return to_xarray(self, certainty)
 
@@ -235,19 +234,9 @@ class Estimate(Shown):
         certainty : Draws or array_like of shape (n_items,), optional
             As for `to_pandas`. Only csv and parquet have a column for it.
         """
-        from epluribus.writers.results import write_estimate
+        from epluribus.writers import write_estimate
 
         write_estimate(Path(path), self, certainty)
-
-    def methods(self, draws: DrawsLike | None = None, **options: Any) -> MethodsText:
-        """A paragraph for the methods section of a paper, with its references: print it.
-
-        With the draws it says more. `options` are `level`, `rng`, `n_jobs`, `progress` and `time_limit`: see
-        `epluribus.page.methods`.
-        """
-        from epluribus.page import methods
-
-        return methods(self, draws, **options)
 
     def __repr__(self) -> str:
         found = f"n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}"

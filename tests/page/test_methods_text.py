@@ -23,7 +23,7 @@ def _draws():
 def test_it_is_the_paragraph_of_the_report():
     draws = _draws()
     best = epl.minimize(draws, rng=1)
-    found = best.methods(draws, rng=1)
+    found = epl.methods(best, draws, rng=1)
     page = re.sub(r"\s+", " ", render(best, draws, rng=1))
     assert found.text.replace("&", "&amp;") in page
     for reference in found.references:
@@ -32,7 +32,7 @@ def test_it_is_the_paragraph_of_the_report():
 
 
 def test_epluribus_has_an_entry_as_in_the_citation_file():
-    found = epl.minimize(_draws(), rng=1).methods()
+    found = epl.methods(epl.minimize(_draws(), rng=1))
     (own,) = [line for line in found.references if line.startswith("The epluribus developers")]
     citation = (Path(__file__).parents[2] / "CITATION.cff").read_text()
     title = re.search('^title: "(.*)"', citation, flags=re.MULTILINE)[1]
@@ -46,7 +46,7 @@ def test_every_reference_has_an_entry(loss):
     best = epl.minimize(draws, "vi" if loss == "mine" else loss, rng=1)
     if loss == "mine":
         best = replace(best, loss=replace(best.loss, reference="a letter to a friend"))
-    found = best.methods(draws, rng=1)
+    found = epl.methods(best, draws, rng=1)
     entries = found.bibtex.split("\n\n")
     assert len(entries) == len(found.references)
     assert found.bibtex.count("{") == found.bibtex.count("}")
@@ -65,10 +65,10 @@ def test_every_reference_has_an_entry(loss):
 def test_the_text_says_where_draws_come_from():
     y = np.random.default_rng(1).normal(size=20)
     draws = epl.sample(epl.models.GaussianMixture(y), n_draws=30, rng=1).draws.burn(5)
-    text = epl.minimize(draws, rng=1).methods(draws, rng=1).text
+    text = epl.methods(epl.minimize(draws, rng=1), draws, rng=1).text
     assert "made with the samplers of epluribus from the model GaussianMixture(" in text
     draws = epl.soft_draws(np.full((30, 5, 2), 0.5), rng=1)
-    text = epl.minimize(draws, rng=1).methods(draws, rng=1).text
+    text = epl.methods(epl.minimize(draws, rng=1), draws, rng=1).text
     assert "Labels were drawn from the probabilities of clusters, 1 for each item" in text
 
 
@@ -77,14 +77,14 @@ def test_no_clock_is_named(how):
     rows = np.random.default_rng(0).integers(8, size=(60, 30))
     best = epl.minimize(rows, n_starts=5000 if how else None, rng=1, **how)
     assert best.converged != bool(how)
-    text = best.methods(rows, rng=1, **how).text
+    text = epl.methods(best, rows, rng=1, **how).text
     assert not re.search("time|second|clock|early", text)
     assert (", which had not converged" in text) == bool(how)
 
 
 def test_ensembles_cite_no_posterior():
     draws = epl.Draws(np.asarray(_draws()), kind="ensemble")
-    found = epl.minimize(draws, rng=1).methods(draws, rng=1)
+    found = epl.methods(epl.minimize(draws, rng=1), draws, rng=1)
     assert "posterior" not in found.text
     assert not any(line.startswith("Rastelli") for line in found.references)
     assert any("epluribus developers" in line for line in found.references)
@@ -95,7 +95,7 @@ def test_without_draws_it_says_what_was_done_and_nothing_of_uncertainty(kind, tm
     draws = epl.Draws(np.asarray(_draws()), kind=kind)
     epl.minimize(draws, rng=1, undecided=1).save(tmp_path / "best.json")
     best = epl.load(tmp_path / "best.json")
-    alone, whole = best.methods(), best.methods(draws, rng=1)
+    alone, whole = epl.methods(best), epl.methods(best, draws, rng=1)
     assert set(alone.references) <= set(whole.references)
     for sentence in re.split(r"(?<=\.) ", alone.text):
         assert sentence.rstrip(".").replace("120 draws", "120 draws from one chain") in whole.text
@@ -103,7 +103,7 @@ def test_without_draws_it_says_what_was_done_and_nothing_of_uncertainty(kind, tm
 
 
 def test_a_similarity_matrix_has_no_draws():
-    found = epl.minimize(psm=epl.psm(_draws())).methods()
+    found = epl.methods(epl.minimize(psm=epl.psm(_draws())))
     assert "represented by a similarity matrix, was summarized" in found.text
 
 

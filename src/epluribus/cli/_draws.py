@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import epluribus as epl
+from epluribus import writers
 from epluribus._files import check_target, write_columns
 from epluribus.cli import _base as cli
 from epluribus.cli._base import answer, given
@@ -27,7 +28,6 @@ from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
 from epluribus.search import Comparison
 from epluribus.uncertainty import Health
-from epluribus.writers import results
 
 
 def split_losses(text: str) -> list[str | Loss]:
@@ -138,7 +138,7 @@ def summarize(args: Namespace) -> int:
     _refuse_two_answers(args)
     losses = split_losses(args.loss)
     if args.out is not None and not cli.is_stream(args.out):
-        check_target(args.out, results.WRITABLE if len(losses) == 1 else results.WITH_COLUMNS)
+        check_target(args.out, writers.WRITABLE if len(losses) == 1 else writers.WITH_COLUMNS)
     if args.psm and len(args.draws) > 1:
         raise ValueError(f"'--psm' is for one file, a similarity matrix; got {len(args.draws)}.")
     draws = None if args.psm else read_draws(args)
@@ -152,7 +152,7 @@ def summarize(args: Namespace) -> int:
         if draws is not None and not stopped:
             health = best.health(draws)
             if args.out is not None:
-                certainty = results.columns(best, draws)["certainty"]
+                certainty = writers.columns(best, draws)["certainty"]
     except KeyboardInterrupt:
         stopped = "the answer was not checked"
     _tell(args, best, health, certainty)
@@ -171,13 +171,13 @@ def _tell(args: Namespace, best: Estimate, health: Health | None, certainty: Any
         lines += [f"  {line}" for line in health.lines]
     if cli.is_stream(args.out):
         # The labels are for the next program in the pipe, the summary for the user.
-        write_columns(cli.data_stream(), results.columns(best, certainty))
+        write_columns(cli.data_stream(), writers.columns(best, certainty))
         print("\n".join(lines), file=sys.stderr)
         return
     if args.out is not None:
         # Only csv and parquet have a column for the certainty; asking for it in others is an error.
-        has_column = args.out.suffix.lower() in results.WITH_COLUMNS
-        results.write_estimate(args.out, best, certainty if has_column else None)
+        has_column = args.out.suffix.lower() in writers.WITH_COLUMNS
+        writers.write_estimate(args.out, best, certainty if has_column else None)
         lines.append(f"  labels written to {args.out}")
     found = {} if health is None else {"health": health.to_dict()}
     answer(args, {**best.to_dict(), **found}, "\n".join(lines))
@@ -186,7 +186,7 @@ def _tell(args: Namespace, best: Estimate, health: Health | None, certainty: Any
 def _summarize_all(args: Namespace, found: Comparison) -> int:
     """The best partition for each of several losses, and how they differ."""
     # One column of labels for each loss, under its name.
-    items = results.columns(found[0])["item"]
+    items = writers.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
     text = str(found)
     if cli.is_stream(args.out):
@@ -194,7 +194,7 @@ def _summarize_all(args: Namespace, found: Comparison) -> int:
         print(text, file=sys.stderr)
     else:
         if args.out is not None:
-            results.write_table(args.out, table)
+            writers.write_table(args.out, table)
             text += f"\nlabels written to {args.out}"
         data = {
             "losses": list(found.names),
@@ -249,15 +249,15 @@ def psm(args: Namespace) -> None:
     Example: epluribus psm draws.csv --out psm.npy. With many items:
     epluribus psm draws.npz --sparse --threshold 0.1 --out psm.npz
     """
-    results.check_matrix_target(args.out, sparse=args.sparse)
+    writers.check_matrix_target(args.out, sparse=args.sparse)
     _refuse_two_answers(args)
     draws = read_draws(args)
     matrix = epl.psm(draws, progress=not args.json, **given(args, "sparse threshold n_jobs"))
     # In a pipe the matrix is all that is printed.
     if cli.is_stream(args.out):
-        results.write_matrix_csv(cli.data_stream(), matrix, draws.items)
+        writers.write_matrix_csv(cli.data_stream(), matrix, draws.items)
         return
-    results.write_matrix(args.out, matrix, draws.items)
+    writers.write_matrix(args.out, matrix, draws.items)
     n, entries = draws.n_items, int(matrix.nnz if args.sparse else matrix.size)
     answer(
         args,

@@ -7,6 +7,7 @@ from argparse import Namespace
 import numpy as np
 
 import epluribus as epl
+from epluribus import page
 from epluribus._files import about, check_target, write_whole
 from epluribus._parallel import INTERRUPTED, two_interrupts
 from epluribus._validate import check_choice, need
@@ -21,7 +22,6 @@ from epluribus.cli._draws import (
     without_python,
 )
 from epluribus.estimate import raise_if_interrupted
-from epluribus.page import report as write_page
 from epluribus.partition import matched
 from epluribus.readers.files import read_labels
 
@@ -96,7 +96,7 @@ def report(args: Namespace) -> int:
         if args.compare is not None:
             options["partitions"] = {args.compare.stem: read_labels(args.compare)}
         with about(args.network or "", "network"):
-            write_page(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
+            page.report(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
     found = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
     answer(args, found, "\n".join([*without_python(best), f"  page written to {args.out}"]))
     # The page is written, but a script must see that parts of it may be missing.
@@ -123,6 +123,6 @@ def methods(args: Namespace) -> int:
         "interrupted; the paragraph leaves out what was not computed",
         "ended; there is no paragraph",
     ) as said:
-        found = best.methods(draws, **given(args, "level time_limit"), **resources(args))
+        found = page.methods(best, draws, **given(args, "level time_limit"), **resources(args))
     answer(args, found.to_dict(), f"{found}\n\n{found.bibtex}" if args.bibtex else found)
     return INTERRUPTED if said else 0

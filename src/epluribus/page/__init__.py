@@ -183,7 +183,7 @@ def methods(best: Estimate, draws: DrawsLike | None = None, **options: Any) -> M
     --------
     >>> import epluribus as epl
     >>> draws = [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
-    >>> found = epl.minimize(draws, rng=1).methods(draws, rng=1)
+    >>> found = epl.methods(epl.minimize(draws, rng=1), draws, rng=1)
     >>> found.text[:61]
     'The posterior distribution of the partition of the 3 items, r'
     >>> len(found.references)
