@@ -6,6 +6,8 @@ import pytest
 import xarray as xr
 
 import epluribus as epl
+from epluribus.models import GaussianMixture
+from epluribus.page import render
 from epluribus.partition import item_names, matched
 
 NAMES = list("abcdefghijkl")
@@ -107,6 +109,31 @@ def test_a_named_matrix_is_put_in_the_order_of_the_items():
     assert np.array_equal(shown, path)
     with pytest.raises(ValueError, match="'matrix' must name the same items"):
         epl.plots.blocks(pd.Series(TRUTH, index=[f"x{i}" for i in range(12)]), frame)
+
+
+LONG, SHORT = np.arange(14) % 3, np.arange(13) % 3
+MODEL = GaussianMixture(np.arange(14.0))
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("b", lambda: epl.loss(LONG, SHORT)),
+        ("b", lambda: epl.partition.meet(LONG, SHORT)),
+        ("b", lambda: epl.changes.what_differs(LONG, SHORT)),
+        ("b", lambda: epl.plots.alluvial(LONG, SHORT)),
+        ("b", lambda: epl.uncertainty.compare(LONG, SHORT, [LONG])),
+        ("a", lambda: epl.uncertainty.compare(SHORT, LONG, [LONG])),
+        ("best", lambda: render(epl.minimize([SHORT]), [LONG])),
+        ("start", lambda: epl.search.greedy([LONG], SHORT)),
+        ("starts", lambda: epl.minimize([LONG], starts=SHORT)),
+        ("start", lambda: epl.sample(MODEL, start=SHORT)),
+        ("labels", lambda: MODEL.log_marginal(SHORT)),
+    ],
+)
+def test_partitions_of_fewer_items_are_refused(argument, call):
+    with pytest.raises(ValueError, match=f"'{argument}' must have 14 items; got 13"):
+        call()
 
 
 @pytest.mark.parametrize("n", [11, 13])

@@ -176,8 +176,3 @@ def test_columns_are_partitions_of_their_rows():
 def test_columns_that_hold_no_labels(table, way_out):
     with pytest.raises(ValueError, match=rf"item . .*which is not an integer\.{way_out}\.?$"):
         epl.Draws(np.array(table))
-
-
-def test_partitions_of_the_same_items():
-    with pytest.raises(ValueError, match="'b' must have 3 items; got 2"):
-        partition.meet([0, 0, 1], [0, 1])

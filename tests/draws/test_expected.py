@@ -33,10 +33,3 @@ def test_a_matrix_is_enough(labels, form, cost):
     terms = cost * np.log2(SIMILAR.sum(axis=1)) + (2 - cost) * np.log2(sizes) - 2 * np.log2(inside)
     assert matrix_loss(labels, form(SIMILAR), bound) == pytest.approx(terms.mean())
     assert epl.expected_loss(labels, psm=SIMILAR, loss=bound) == pytest.approx(terms.mean())
-
-
-def test_what_is_refused():
-    with pytest.raises(TypeError, match="Give 'draws', or a similarity matrix"):
-        epl.expected_loss(LABELS[0])
-    with pytest.raises(ValueError, match="'per_draw' must be False with 'psm'"):
-        epl.expected_loss(LABELS[0], psm=SIMILAR, per_draw=True)

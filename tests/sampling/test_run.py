@@ -327,7 +327,6 @@ def test_a_chain_that_is_off_is_named_and_the_best_one_can_be_continued():
         ({"moves": "gibs"}, "'moves' must be one of 'default', 'appendix'"),
         ({"moves": []}, "'moves' must be 'default', 'appendix' or a sequence"),
         ({"moves": [1]}, "'moves' must be 'default', 'appendix' or a sequence"),
-        ({"start": [0, 1]}, "'start' must have 20 items; got 2"),
         ({"rng": -1}, "'rng' must be None, a non-negative integer"),
         ({"progress": 1}, "'progress' must be True, False or a function"),
         ({"checkpoint": "/no/such/folder/a.npz"}, "There is no folder '/no/such/folder'"),

@@ -6,8 +6,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import epluribus as epl
@@ -138,15 +136,6 @@ def test_groups_of_clusterings_disagree_or_not():
     for wrong in (None, [1] * 24, ["a", "b"]):
         with pytest.raises(ValueError, match=r"'groups' must have the group of each of the 24"):
             same.compare_groups(wrong)
-
-
-def test_end_of_a_pipeline():
-    def base(points):
-        fits = [KMeans(k, n_init=1, random_state=k).fit(points) for k in (2, 3, 3, 4)]
-        return np.column_stack([one.labels_ for one in fits])
-
-    pipeline = make_pipeline(FunctionTransformer(base), epl.ConsensusClustering(random_state=1))
-    np.testing.assert_array_equal(pipeline.fit_predict(POINTS), epl.partition.canonical(TRUTH))
 
 
 def test_noise_is_alone_or_together():

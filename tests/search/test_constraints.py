@@ -76,8 +76,14 @@ def random_case(rng):
     return epl.Draws(z), asked, LOSSES[rng.integers(len(LOSSES))]
 
 
-def against_enumeration(seed, n_cases, expect_all):
-    """Search in random cases; never a violation, and the smallest loss nearly always, or always."""
+@pytest.mark.parametrize(
+    ("seed", "n_cases", "exact"),
+    [(1, 40, True), (2, 40, False), pytest.param(3, 400, False, marks=pytest.mark.slow)],
+)
+def test_never_a_violation_and_the_smallest_loss_is_found(seed, n_cases, exact, monkeypatch):
+    """In random cases against enumeration: nearly always by the search, always where few items are solved."""
+    if not exact:
+        monkeypatch.setattr(importlib.import_module("epluribus.search._minimize"), "MAX_ITEMS", 0)
     rng, found, missed = np.random.default_rng(seed), 0, 0
     for _ in range(n_cases):
         draws, asked, loss = random_case(rng)
@@ -93,22 +99,7 @@ def against_enumeration(seed, n_cases, expect_all):
         found += 1
         missed += best.expected_loss > low + 1e-9
     assert found > n_cases // 3
-    assert missed <= (0 if expect_all else 0.02 * found)
-
-
-def test_exact_honors_constraints():
-    against_enumeration(1, 40, expect_all=True)
-
-
-def test_the_search_finds_the_optimum(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("epluribus.search._minimize"), "MAX_ITEMS", 0)
-    against_enumeration(2, 40, expect_all=False)
-
-
-@pytest.mark.slow
-def test_the_search_finds_the_optimum_in_many_cases(monkeypatch):
-    monkeypatch.setattr(importlib.import_module("epluribus.search._minimize"), "MAX_ITEMS", 0)
-    against_enumeration(3, 400, expect_all=False)
+    assert missed <= (0 if exact else 0.02 * found)
 
 
 def spatial_draws(n=25, n_draws=10, seed=0):

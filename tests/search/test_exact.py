@@ -11,7 +11,6 @@ import epluribus as epl
 import oracles
 import strategies
 from epluribus._kernels.few_items import add_sums, divide
-from epluribus.partition import by_size
 from search_cases import LOSSES, sample
 
 
@@ -189,15 +188,6 @@ def test_the_most_items(loss, n_items):
     assert epl.search.exact(z, loss, k=best.n_clusters).labels.tolist() == best.labels.tolist()
 
 
-def test_a_draw_that_is_seen_every_time_is_the_best():
-    labels = [0, 1, 1, 0, 2, 3, 4, 4, 5, 0, 6, 1]
-    for loss in map(epl.losses.get, LOSSES):
-        some = labels if loss.linear else labels[:9]
-        best = epl.search.exact([some] * 3, loss)
-        assert best.labels.tolist() == by_size(np.array(some)).tolist()
-        assert best.expected_loss == 0.0
-
-
 # --- the kernels ---
 
 
@@ -238,16 +228,6 @@ def test_exact_refuses_many_items():
         ValueError, match=r"at most 9 items .* 'nvi', which is not linear; it has 10"
     ):
         epl.search.exact([list(range(10))], "nvi")
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_exact_against_the_textbook(name):
-    z = sample(0, n_items=6, n_draws=5, k=3)
-    ref = min(
-        oracles.expected_loss(name, labels, z.tolist()) for labels in oracles.all_partitions(6)
-    )
-    assert epl.search.exact(z, name).expected_loss == pytest.approx(ref)
-    assert epl.search.exact(z, name, k_max=1).n_clusters == 1
 
 
 @pytest.mark.parametrize(

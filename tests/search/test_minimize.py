@@ -12,6 +12,7 @@ import epluribus as epl
 import oracles
 import strategies
 from epluribus.search import comparison, starts
+from epluribus.search._minimize import minimize_within
 from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
@@ -247,8 +248,6 @@ def test_given_starts():
     assert names[:2] == ["given", "given"]
     assert "given" not in names[2:]
     assert three.n_clusters <= 2
-    with pytest.raises(ValueError, match=r"'starts' must have 30 items; got 2"):
-        epl.minimize(z, starts=[0, 1])
     with pytest.raises(ValueError, match=r"'starts' must be one or more of .* it is empty"):
         epl.minimize(z, starts=[])
     with pytest.raises(ValueError, match=r"'starts' must be one of 'draws'.*got 'drwas'. Did you"):
@@ -279,6 +278,18 @@ def test_time_limit_returns_the_best_so_far():
     assert not best.converged
     assert len(best.labels) == 400
     assert "stopped early" in str(best)
+
+
+@pytest.mark.parametrize("loss", ["vi", "nid"])
+def test_as_a_step_of_longer_work_a_time_limit_only_ends_the_search(loss):
+    """A time limit that is never reached changes nothing; with one, `minimize` itself runs on."""
+    draws = epl.Draws(strategies.random_draws(np.random.default_rng(0), 40, 30, 4))
+    plain = epl.minimize(draws, loss, rng=1)
+    capped = minimize_within(draws, loss, 1e6, rng=1)
+    np.testing.assert_array_equal(capped.labels, plain.labels)
+    assert [run.start for run in capped.runs] == [run.start for run in plain.runs]
+    assert len(epl.minimize(draws, loss, rng=1, time_limit=1e6).runs) > len(plain.runs)
+    assert not minimize_within(draws, loss, 1e-9, rng=1).converged
 
 
 @pytest.mark.parametrize("n_doubtful", [15, 20, 40])

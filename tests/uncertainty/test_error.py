@@ -3,7 +3,6 @@ import pytest
 from scipy.stats import t as student
 
 import epluribus as epl
-import strategies
 from epluribus.diagnostics import chain_agreement, ess, rhat
 from epluribus.uncertainty import Difference, compare, error, psm
 
@@ -193,13 +192,6 @@ def test_too_few_draws_for_an_error():
     assert "too few to say what they are worth" in str(found)
     assert "nan" not in str(error([0, 1], [[0, 1]]))
     assert "MonteCarloError(expected_loss=0.5" in repr(found)
-
-
-def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"'b' must have 3 items; got 2"):
-        compare([0, 0, 1], [0, 1], [[0, 1, 1]])
-    with pytest.raises(ValueError, match=r"'a' must have 3 items; got 2"):
-        compare([0, 1], [0, 0, 1], strategies.random_draws(np.random.default_rng(0), 3, 2, 2))
 
 
 def test_one_chain_has_nothing_to_agree_with():
