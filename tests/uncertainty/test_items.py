@@ -24,7 +24,7 @@ def test_support_and_runner_up_against_the_similarity_matrix(z):
         if not places:
             assert table.runner_up[i] == -1
             continue
-        assert table.runner_up_probability[i] == pytest.approx(max(places.values()))
+        assert table.runner_up_support[i] == pytest.approx(max(places.values()))
         chosen = int(table.runner_up[i])
         assert places[chosen] == pytest.approx(max(places.values()))
     assert np.all(np.diff(table.support[table.order]) >= 0)
@@ -60,7 +60,7 @@ def test_blocks_and_threads_change_nothing(monkeypatch):
     tables = [items(z[0], z, n_jobs=n) for n in (1, 2)]
     monkeypatch.setattr(_items, "_CELLS", 1)
     tables.append(items(z[0], z))  # one draw at a time
-    for field in ("support", "runner_up", "runner_up_probability"):
+    for field in ("support", "runner_up", "runner_up_support"):
         one, two, parts = (getattr(table, field) for table in tables)
         np.testing.assert_array_equal(one, two)
         np.testing.assert_allclose(one, parts, rtol=1e-12)
@@ -133,7 +133,7 @@ def test_a_cluster_of_one_item_that_no_draw_has_is_told():
     assert str(items([0, 0, 1, 2], draws)).endswith(
         "clusters of their own, though alone in no draw: c, d"
     )
-    assert str(clusters([0, 0, 1, 2], draws)).endswith("of one item that is alone in no draw: 1, 2")
+    assert str(clusters([0, 0, 1, 2], draws)).endswith("in no draw exactly as here: 1, 2")
     assert "alone in no draw" not in str(items([0, 1, 1, 1], draws))
 
 
