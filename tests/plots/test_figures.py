@@ -80,7 +80,7 @@ def test_certainty_shows_support_and_runner_up_of_every_item(draws, best):
     assert np.allclose(np.sort(np.concatenate(heights)), np.sort(table.support))
     assert all((np.diff(group) <= 0).all() for group in heights)
     (dots,) = [line for line in ax.lines if line.get_marker() == "."]
-    assert np.allclose(np.sort(dots.get_ydata()), np.sort(table.runner_up_probability))
+    assert np.allclose(np.sort(dots.get_ydata()), np.sort(table.runner_up_support))
 
 
 def test_long_names_below_stand_upright():

@@ -24,7 +24,7 @@ def test_support_and_runner_up_against_the_similarity_matrix(z):
         if not places:
             assert table.runner_up[i] == -1
             continue
-        assert table.runner_up_probability[i] == pytest.approx(max(places.values()))
+        assert table.runner_up_support[i] == pytest.approx(max(places.values()))
         chosen = int(table.runner_up[i])
         assert places[chosen] == pytest.approx(max(places.values()))
     assert np.all(np.diff(table.support[table.order]) >= 0)
@@ -60,7 +60,7 @@ def test_blocks_change_nothing(monkeypatch):
     whole = items(z[0], z)
     monkeypatch.setattr(_items, "_CELLS", 1)
     parts = items(z[0], z)  # one draw at a time
-    for field in ("support", "runner_up", "runner_up_probability"):
+    for field in ("support", "runner_up", "runner_up_support"):
         np.testing.assert_allclose(getattr(whole, field), getattr(parts, field), rtol=1e-12)
 
 
@@ -131,7 +131,7 @@ def test_a_cluster_of_one_item_that_no_draw_has_is_told():
     assert str(items([0, 0, 1, 2], draws)).endswith(
         "clusters of their own, though alone in no draw: c, d"
     )
-    assert str(clusters([0, 0, 1, 2], draws)).endswith("of one item that is alone in no draw: 1, 2")
+    assert str(clusters([0, 0, 1, 2], draws)).endswith("in no draw exactly as here: 1, 2")
     assert "alone in no draw" not in str(items([0, 1, 1, 1], draws))
 
 

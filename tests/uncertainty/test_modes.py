@@ -298,6 +298,16 @@ def test_burn_in_is_not_a_mode():
     np.testing.assert_array_equal(found.labels[0], ONE)
 
 
+def test_chains_that_agree_but_for_burn_in_are_not_fine():
+    rng = np.random.default_rng(10)
+    parts = [([OTHER], 10), ([ONE], 190)]
+    z = [[draw for part, n in parts for draw in around(part, [1.0], rng, n)] for _ in range(4)]
+    lines = epl.minimize(z, rng=0).health(z)
+    assert "agree" in lines.chains
+    assert lines.chains.endswith("but begin with burn-in")
+    assert lines.fine is False
+
+
 def test_a_mode_entered_once_is_not_trusted():
     rng = np.random.default_rng(6)
     z = np.concatenate([around([ONE], [1.0], rng, 250), around([OTHER], [1.0], rng, 250)])

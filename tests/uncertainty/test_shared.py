@@ -28,7 +28,7 @@ def draws():
         (lambda d, n: un.modes(d, n_modes=2, rng=3, n_jobs=n), ("labels", "assignments")),
         (
             lambda d, n: un.items(d[0], d, n_jobs=n),
-            ("support", "runner_up", "runner_up_probability"),
+            ("support", "runner_up", "runner_up_support"),
         ),
         (lambda d, n: un.stability(d, "binder", rng=1, n_jobs=n), ("labels",)),
         (lambda d, n: un.psm(d, n_jobs=n), ("T",)),

@@ -175,7 +175,7 @@ def script_data(facts: Facts) -> dict[str, Any]:
             "runner_up": unknown if table is None else table.runner_up[order].tolist(),
             "probability": unknown
             if table is None
-            else _rounded(table.runner_up_probability[order]),
+            else _rounded(table.runner_up_support[order]),
         },
         "n_items": facts.draws.n_items,
         "all": {"name": names, "cluster": best.labels.tolist(), "per_mille": per_mille}

@@ -197,7 +197,7 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
     """Whether items are supported, one partition is a fair summary, and its number of clusters a usual one."""
     table = facts.items
     if table is not None and facts.health is not None:
-        sure = (table.support >= 0.5) & ~(table.runner_up_probability > table.support)
+        sure = (table.support >= 0.5) & ~(table.runner_up_support > table.support)
         loose = loose_clusters(facts)
         yield Check(bool(sure.all()) and not loose, f"Items: {facts.health.items}. {loose}".strip())
     # None: nothing was tested.
@@ -208,8 +208,8 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
         yield Check(
             False,
             f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
-            f"({span(*k.interval)}) of the {facts.worded('draws')}. That is common where they have small "
-            "clusters that come and go: the two answer different questions.",
+            f"({span(*k.interval)}) of the {facts.worded('draws')}. Which partition is best and how many "
+            "clusters are likely are two questions.",
         )
 
 

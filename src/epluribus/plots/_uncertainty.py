@@ -155,7 +155,7 @@ def certainty(
     if k > 1:
         # The white rim shows dots on dark bars; they are as wide as a bar where bars are wide enough.
         size = float(np.clip(2.4 * shared.size_in_points(ax)[0] / n, 2.5, 6.0))
-        ax.plot(np.arange(n) + 0.5, table.runner_up_probability[order], ".", color="black",
+        ax.plot(np.arange(n) + 0.5, table.runner_up_support[order], ".", color="black",
                 markersize=size, markeredgewidth=0.25, markeredgecolor="white", clip_on=False)  # fmt: skip
         ax.set_title("dots: with its second choice", loc="right", fontsize=9)
     ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")

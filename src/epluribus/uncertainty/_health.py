@@ -123,6 +123,8 @@ def health(
         table = items(best, sample, n_jobs=resolve_jobs(n_jobs))
     supported = ("not checked: see epl.uncertainty.items", None) if table is None else _items(table)
     groups = find_groups(sample) if modes is None or modes.groups is None else modes.groups
+    if groups.early.any() and chains[1]:
+        chains = f"{chains[0]}, but begin with burn-in", False
     weak = None if table is None else float((table.support < _CERTAIN).mean())
     grouped = groups.verdict(weak)
     verdicts = [chains[1], supported[1], grouped[1]]
@@ -156,7 +158,7 @@ def _items(table: ItemTable) -> tuple[str, bool | None]:
     low, n = table.support < _CERTAIN, len(table.support)
     unknown = table.support != table.support  # NaN: never seen with most of their cluster
     other = "likelier or unknown" if unknown.any() else "likelier"
-    doubtful = low | unknown | (table.runner_up_probability > table.support)
+    doubtful = low | unknown | (table.runner_up_support > table.support)
     if not doubtful.any():
         return f"none doubtful (lowest support {table.support.min():.2f})", True
     return (

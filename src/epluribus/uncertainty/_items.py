@@ -95,7 +95,7 @@ class ItemTable(_Ordered):
     cluster: the probability that it is alone. NaN if no draw saw it with at least half of the others."""
     runner_up: IntArray
     """The other cluster with the largest such mean; -1 for a new cluster of this item alone."""
-    runner_up_probability: FloatArray
+    runner_up_support: FloatArray
     """Affinity to the runner-up: that mean, or the probability of being alone."""
     seen_with: FloatArray | None = None
     """Mean number of draws that saw both the item and another one of its cluster; None if no label is missing."""
@@ -125,7 +125,7 @@ class ItemTable(_Ordered):
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name, uncertain items first."""
         table = {"item": [self.names[i] for i in self.order], "cluster": self.labels[self.order]}
-        return table | self._in_order("support", "runner_up", "runner_up_probability")
+        return table | self._in_order("support", "runner_up", "runner_up_support")
 
     def __repr__(self) -> str:
         lowest = np.nanmin(self.support, initial=1.0)
@@ -181,7 +181,7 @@ class ClusterTable(_Ordered):
     def _notes(self) -> list[str]:
         notes = {
             "unknown, most of their items never seen together": np.isnan(self.cohesion),
-            "of one item that is alone in no draw": (self.sizes == 1) & (self.cohesion == 0),
+            "in no draw exactly as here": self.recovered == 0,
         }
         return self._tell(notes, np.arange(len(self)))
 
@@ -219,11 +219,11 @@ def items(best: Estimate | LabelsLike, draws: DrawsLike, *, n_jobs: int | None =
     >>> draws = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]]
     >>> table = epl.uncertainty.items([0, 0, 1, 1], draws)
     >>> print(table)
-    item  cluster  support  runner up  runner up probability
-    2           1      0.5          0                   0.25
-    3           1      0.5      alone                    0.5
-    0           0        1          1                  0.125
-    1           0        1          1                  0.125
+    item  cluster  support  runner up  runner up support
+    2           1      0.5          0               0.25
+    3           1      0.5      alone                0.5
+    0           0        1          1              0.125
+    1           0        1          1              0.125
     """
     labels, sample, _ = read_best(best, draws, None)
     found = support(labels, sample, resolve_jobs(n_jobs))
