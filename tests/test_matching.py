@@ -34,16 +34,12 @@ ORDER = np.random.default_rng(0).permutation(12)
     [
         lambda labels: pd.Series(labels, index=NAMES).iloc[ORDER],
         lambda labels: {NAMES[i]: labels[i] for i in ORDER},
-        lambda labels: [
-            {n for n, k in zip(NAMES, labels, strict=True) if k == g} for g in range(3)
-        ],
-        lambda labels: xr.DataArray(
-            labels[ORDER], coords={"item": np.array(NAMES)[ORDER]}, dims="item"
-        ),
+        lambda labels: [{n for n, k in zip(NAMES, labels, strict=True) if k == g} for g in range(3)],
+        lambda labels: xr.DataArray(labels[ORDER], coords={"item": np.array(NAMES)[ORDER]}, dims="item"),
         lambda labels: epl.Draws(labels[None, ORDER], items=np.array(NAMES)[ORDER].tolist()),
         lambda labels: labels,
     ],
-)
+)  # fmt: skip
 def test_labels_are_matched_by_name(make, draws, best):
     assert epl.expected_loss(make(TRUTH), draws) == epl.expected_loss(TRUTH, draws)
     assert np.array_equal(matched(make(TRUTH), draws), TRUTH)

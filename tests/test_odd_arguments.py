@@ -33,13 +33,7 @@ EDGE = StochasticBlockModel
         (TypeError, "'rng' must be None", epl.minimize, [Z], {"rng": True}),
         (TypeError, "'time_limit' must be a number", epl.minimize, [Z], {"time_limit": True}),
         (TypeError, "'time_limit' must be a number", epl.minimize, [Z], {"time_limit": "1"}),
-        (
-            ValueError,
-            "'time_limit' must be a finite",
-            epl.certificate,
-            [Z[0], Z],
-            {"time_limit": -1},
-        ),
+        (ValueError, "'time_limit' must be a finite", epl.certificate, [Z[0], Z], {"time_limit": -1}),
         (ValueError, r"'k_max' must be at most 2\*\*62", epl.minimize, [Z], {"k_max": HUGE}),
         (TypeError, "'items' must be a list of 6 names", epl.Draws, [Z], {"items": "abcdef"}),
         (TypeError, "'items' must be a list of 6 names", epl.Draws, [Z], {"items": 6}),
@@ -55,7 +49,7 @@ EDGE = StochasticBlockModel
         (ValueError, "'n_items' must be at least 0", epl.partition.n_partitions, [-1], {}),
         (TypeError, "'n_items' must be an integer", epl.partition.n_partitions, ["x"], {}),
     ],
-)
+)  # fmt: skip
 def test_clear_errors(error, message, function, arguments, options):
     with pytest.raises(error, match=message):
         function(*arguments, **options)

@@ -122,14 +122,11 @@ ONE = r"Give one of them, such as z\[0\]; minimize finds one partition for many"
         ([[0, 0, 1], [0, 1]], f"got rows of different lengths. {ONE}"),
         (epl.Draws(TWO), rf"got Draws\(n_draws=2, .*\)\. {ONE}\. The estimate comes before"),
         (epl.Draws(TWO[[0, 0]]), rf"got Draws\(n_draws=2, .*\)\. {ONE}"),
-        (
-            lambda: epl.search.minimize_all(TWO, ["vi", "binder"]),
-            rf"got an array of shape \(2, 3\)\. {ONE}",
-        ),
+        (lambda: epl.search.minimize_all(TWO, ["vi", "binder"]), rf"got an array of shape \(2, 3\)\. {ONE}"),
         (lambda: [epl.minimize(TWO), epl.minimize(TWO)], f"got a list of 2 estimates. {ONE}"),
         (lambda: epl.modes(TWO, n_modes=2, rng=1), rf"got an array of shape \(2, 3\)\. {ONE}"),
     ],
-)
+)  # fmt: skip
 def test_several_partitions_are_not_one(labels, message):
     """Nothing is dropped without a word, wherever one partition is asked for."""
     labels = labels() if callable(labels) else labels

@@ -48,13 +48,10 @@ def test_map(draws):
         (lambda d: d.chain(1), np.arange(150, 300)),
         (lambda d: d[::-1], np.arange(449, -1, -1)),
         (lambda d: d[[5, 5, 440]], np.array([5, 5, 440])),
-        (
-            lambda d: epl.Draws(d, burn=10, thin=2),
-            np.r_[10:150:2, 160:300:2, 310:450:2],
-        ),
+        (lambda d: epl.Draws(d, burn=10, thin=2), np.r_[10:150:2, 160:300:2, 310:450:2]),
     ],
     ids=["burn", "thin", "chain", "reversed", "some", "again"],
-)
+)  # fmt: skip
 def test_a_part_is_what_its_rows_give(draws, cut, rows):
     part = cut(draws)
     wanted = epl.Draws(

@@ -42,52 +42,24 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda: StochasticBlockModel([[0], [0, 0]]),
-            TypeError,
-            "'adjacency' must be an array, with",
-        ),
-        (
-            lambda: consensus([[0], [0, 0]]),
-            TypeError,
-            "'X' must be an array, with rows of one length",
-        ),
+        (lambda: StochasticBlockModel([[0], [0, 0]]), TypeError, "'adjacency' must be an array, with"),
+        (lambda: consensus([[0], [0, 0]]), TypeError, "'X' must be an array, with rows of one length"),
         (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
         (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
         (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be an array"),
-        (
-            lambda: StochasticBlockModel(csr_array((2, 3))),
-            ValueError,
-            "'adjacency' must be a square",
-        ),
-        (
-            lambda: epl.draws.soft_psm(ONE_VARIABLE),
-            ValueError,
-            "'probabilities' has no probabilities",
-        ),
-        (
-            lambda: LatentBlockModel([[0], [0, 0]]),
-            TypeError,
-            "'matrix' must be an array, with rows",
-        ),
+        (lambda: StochasticBlockModel(csr_array((2, 3))), ValueError, "'adjacency' must be a square"),
+        (lambda: epl.draws.soft_psm(ONE_VARIABLE), ValueError, "'probabilities' has no probabilities"),
+        (lambda: LatentBlockModel([[0], [0, 0]]), TypeError, "'matrix' must be an array, with rows"),
         (
             lambda: epl.uncertainty.align([0], [[0]], parameters=False, raw_labels=False),
             ValueError,
             "'parameters' must have shape",
         ),
         (lambda: sample(checkpoint=7), TypeError, "'checkpoint' must be a path; got 7"),
-        (
-            lambda: health(np.array([0, 1]), [[0, 1]]),
-            TypeError,
-            "'best' must be an Estimate, as min",
-        ),
-        (
-            lambda: left_out(np.array([0, 1]), [[0, 1]]),
-            TypeError,
-            "'best' must be an Estimate, as m",
-        ),
+        (lambda: health(np.array([0, 1]), [[0, 1]]), TypeError, "'best' must be an Estimate, as min"),
+        (lambda: left_out(np.array([0, 1]), [[0, 1]]), TypeError, "'best' must be an Estimate, as m"),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_are_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -18,10 +18,7 @@ BAD = [
     (lambda: GaussianMixture([1.0, np.inf]), "'y' must be finite; item 1 .* is inf"),
     (lambda: GaussianMixture([[1.0, np.inf]]), "item 0, column 1"),
     (lambda: GaussianMixture([np.nan, np.nan]), "'y' must have a value in every column; all cells"),
-    (
-        lambda: GaussianMixture([1.0, 1e156], prior="paper"),
-        "within 1e150 units of .* = 1; item 1, column 0",
-    ),
+    (lambda: GaussianMixture([1.0, 1e156], prior="paper"), "within 1e150 units of .* = 1; item 1, column 0"),
     (lambda: GaussianMixture([[1.0, 2.0], [1.0, 3.0]]), "must vary .*: 0. Leave"),
     (lambda: GaussianMixture([[1.0, np.nan]] * 9, covariance="full"), "a value in every column"),
     (lambda: GaussianMixture([[1.0, np.nan], [2.0, 1.0]], covariance="full"), "item 0, column 1"),
@@ -67,7 +64,7 @@ BAD = [
     (lambda: CustomModel(len, 0), "'n_items' must be at least 1"),
     (lambda: CustomModel(len, 3, prior="uniform"), "'prior' must be an object"),
     (lambda: LatentBlockModel([[0, 1]]).log_marginal([0]), "once for each of: rows, col"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "message"), BAD)

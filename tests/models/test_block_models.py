@@ -185,10 +185,7 @@ def test_directions_counts_and_loops():
         (lambda: StochasticBlockModel(np.array([[0, 1e300], [0, 1]] * 2)), "node numbers 0, 1, 2"),
         (lambda: StochasticBlockModel([("a", None)]), "two nodes in every edge; one is missing"),
         (lambda: StochasticBlockModel("no-such-file.txt"), "There is no file 'no-such-file.txt'"),
-        (
-            lambda: StochasticBlockModel(pd.DataFrame(np.zeros((3, 5)))),
-            "must be a square matrix with",
-        ),
+        (lambda: StochasticBlockModel(pd.DataFrame(np.zeros((3, 5)))), "must be a square matrix with"),
         (
             lambda: StochasticBlockModel(pd.DataFrame({"a": ["x"], "b": ["y"], "n": [2]})),
             "no weights.* counts 2. Give",
@@ -207,18 +204,13 @@ def test_directions_counts_and_loops():
             lambda: StochasticBlockModel(A).link_probabilities([(0, 9)], [[0, 0, 1, 1]]),
             "'pairs' must be of nodes 0 to 3",
         ),
-        (
-            lambda: StochasticBlockModel(EDGES).link_probabilities(
-                [("eve", "ann")], [[0, 0, 1, 1]]
-            ),
-            "it has no 'eve'",
-        ),
+        (lambda: StochasticBlockModel(EDGES).link_probabilities([("eve", "ann")], [[0, 0, 1, 1]]), "it has no 'eve'"),
         (
             lambda: StochasticBlockModel(A).link_probabilities([(0, 1)], [[0, 1]]),
             "partitions of the 4 nodes of the model; they have 2",
         ),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_is_refused(make, message):
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
         make()

@@ -104,15 +104,11 @@ def test_frames():
     [
         ({".log_weight": 0.0}, {}, r"column '.log_weight' of the frame holds weights.*'weights'"),
         ({"chain": [1] * 9 + [None]}, {}, r"must have a chain; that of draw 9 is missing"),
-        (
-            {},
-            {"var": "z"},
-            r"'var' must be None for the frame, .* every column is an item; got 'z'",
-        ),
+        ({}, {"var": "z"}, r"'var' must be None for the frame, .* every column is an item; got 'z'"),
         ({"a": [pd.NA] * 10}, {}, r"all labels of 'a' are missing"),
         ({"a": 0.5}, {}, r"draw 0, item 'a' has 0.5, which .* Leave such columns out"),
     ],
-)
+)  # fmt: skip
 def test_bad_frames_are_refused_in_words(change, options, message):
     frame = pd.DataFrame(Z, columns=list("abcd")).assign(**change)
     with pytest.raises(ValueError, match=message):

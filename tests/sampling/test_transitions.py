@@ -54,18 +54,14 @@ SMALL = ("lbm", *NETWORKS[2:])
 CASES = [
     # Every choice of the launch of a split and of its scan is followed.
     *[(kind, "uniform", 3, "split-merge 0") for kind in KINDS],
-    *[
-        (kind, "uniform", 3 if kind in SMALL else 4, move)
-        for kind in KINDS
-        for move in ("gibbs", "allocation")
-    ],
+    *[(kind, "uniform", 3 if kind in SMALL else 4, move) for kind in KINDS for move in ("gibbs", "allocation")],
     *[("sbm", prior, 3, "split-merge 0") for prior in PRIORS],
     *[("sbm", prior, 4, move) for prior in PRIORS for move in ("gibbs", "allocation")],
     ("sbm", "uniform", 3, "split-merge 0 shuffled"),
     ("sbm", "uniform", 3, "split-merge 1"),
     *[slow(kind, "pitman-yor", 4, "split-merge 0") for kind in KINDS if kind != "custom"],
     *[slow(kind, "pitman-yor", 3, "split-merge 1") for kind in KINDS if kind != "custom"],
-]
+]  # fmt: skip
 
 
 def check(model, posterior, move, side=0):

@@ -233,14 +233,8 @@ def test_exact_refuses_many_items():
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        (
-            {"k": 2, "k_max": 3},
-            r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3",
-        ),
-        (
-            {"k": 2, "k_min": 1},
-            r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1",
-        ),
+        ({"k": 2, "k_max": 3}, r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3"),
+        ({"k": 2, "k_min": 1}, r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1"),
         ({"k_min": 3, "k_max": 2}, r"'k_min' must be at most 'k_max'; got 3 and 2"),
         ({"k": 5}, r"'k' must be at most the number of items, 4; got 5"),
         ({"k_min": 5}, r"'k_min' must be at most the number of items, 4; got 5"),
@@ -248,7 +242,7 @@ def test_exact_refuses_many_items():
         ({"k_min": 0}, r"'k_min' must be at least 1; got 0"),
         ({"k_max": 0}, r"'k_max' must be at least 1; got 0. None means no bound"),
     ],
-)
+)  # fmt: skip
 def test_bounds_that_make_no_sense(bounds, message):
     with pytest.raises(ValueError, match=message):
         epl.search.exact([[0, 0, 1, 1]], **bounds)

@@ -118,31 +118,19 @@ def test_it_is_printed_as_a_table(sample):
         ({"parameters": [[1, 2]], "item_parameters": [[1, 2]]}, "Give one of"),
         ({"item_parameters": np.zeros((2, 4))}, "must have shape (2, 3, ...), draws by items; got"),
         ({"item_parameters": np.zeros((2, 3)), "raw_labels": [[0, 0, 0]] * 2}, "need no labels"),
-        (
-            {"item_parameters": np.zeros((2, 3)), "probabilities": [[[1.0]] * 3] * 2},
-            "is for 'param",
-        ),
-        (
-            {"parameters": [[1.0]], "probabilities": [[[1.0]] * 3] * 2},
-            "must have shape (2, 1, ...)",
-        ),
+        ({"item_parameters": np.zeros((2, 3)), "probabilities": [[[1.0]] * 3] * 2}, "is for 'param"),
+        ({"parameters": [[1.0]], "probabilities": [[[1.0]] * 3] * 2}, "must have shape (2, 1, ...)"),
         ({"parameters": [[1.0]] * 3, "probabilities": [[[1.0]] * 3] * 3}, "the 2 draws of 'draws'"),
         ({"item_parameters": [[0, 1, np.nan]] * 2}, "'item_parameters' must have no missing"),
         ({"parameters": [[1.0]] * 2}, "entries for labels 0..0; the labels go from 0 to 1. Give"),
         ({"parameters": [1.0, 2.0]}, "'parameters' must have shape (n_draws, n_labels, ...)"),
         ({"parameters": [[1.0]] * 3}, "with n_draws = 2; got shape (3, 1)"),
-        (
-            {"parameters": [[1, 2]] * 2, "raw_labels": [[0, 1]] * 2},
-            "must be integers of shape (2, 3)",
-        ),
-        (
-            {"parameters": [[1, 2]] * 2, "raw_labels": [[0, 1, 0]] * 2},
-            "the same partitions as 'draws'",
-        ),
+        ({"parameters": [[1, 2]] * 2, "raw_labels": [[0, 1]] * 2}, "must be integers of shape (2, 3)"),
+        ({"parameters": [[1, 2]] * 2, "raw_labels": [[0, 1, 0]] * 2}, "the same partitions as 'draws'"),
         ({"parameters": [[1.0], [1.0, 2.0]]}, "those of draw 0 have some"),
         ({"item_parameters": np.zeros((2, 3)), "level": 1}, "'level' must be a number in (0, 1)"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_refused(options, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         epl.uncertainty.cluster_parameters([0, 0, 1], [[0, 0, 1], [0, 1, 1]], **options)

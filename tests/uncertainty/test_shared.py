@@ -26,15 +26,12 @@ def draws():
         (lambda d, n: un.chips(d, rng=7, n_jobs=n), ("probability",)),
         (lambda d, n: un.chips(d, rng=7, n_jobs=n).at(n_items=11), ("labels",)),
         (lambda d, n: un.modes(d, n_modes=2, rng=3, n_jobs=n), ("labels", "assignments")),
-        (
-            lambda d, n: un.items(d[0], d, n_jobs=n),
-            ("support", "runner_up", "runner_up_support"),
-        ),
+        (lambda d, n: un.items(d[0], d, n_jobs=n), ("support", "runner_up", "runner_up_support")),
         (lambda d, n: un.stability(d, "binder", rng=1, n_jobs=n), ("labels",)),
         (lambda d, n: un.psm(d, n_jobs=n), ("T",)),
     ],
     ids=["chips", "part", "modes", "items", "stability", "psm"],
-)
+)  # fmt: skip
 def test_same_rng_same_answer_for_any_number_of_threads(work, fields, draws):
     one, three = work(draws, 1), work(draws, 3)
     for name in fields:
