@@ -1,4 +1,4 @@
-"""What the fuzzer has found, each case once; the smallest that shows it."""
+"""A short run of the fuzzer, and what it has found: each case once, the smallest that shows it."""
 
 import gzip
 import warnings
@@ -18,6 +18,15 @@ from epluribus.models import (
 )
 from epluribus.readers.text import read_column, read_groups
 from epluribus.uncertainty import health, left_out
+
+
+def test_a_few_cases():
+    """`make fuzz` is the long run."""
+    for package in ("networkx", "pandas", "pyarrow", "rdata", "xarray", "zarr"):
+        pytest.importorskip(package)
+    from run_fuzz import fuzz
+
+    assert fuzz(240, 1, show=lambda _: None) == []
 
 
 def test_a_variable_without_draws_is_named_with_its_file(tmp_path):

@@ -38,6 +38,8 @@ for name in ("binder", "vi_lb"):
     best = epl.minimize(psm=epl.psm(z), loss=name, rng=1)
     print(name, best.labels.tolist(), round(best.expected_loss, 9))
 print(epl.uncertainty.chips(z, n_starts=3, rng=1).probability.round(9).tolist())
+trace = epl.sample(epl.models.GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=5, burn=50, rng=1)
+print(trace.draws.n_clusters.tolist())
 """
 
 

@@ -71,8 +71,19 @@ def test_every_form_gives_the_same_network(tmp_path):
         assert not read.directed
     plain = read_network(sparse.csr_matrix(A))
     assert plain.names is None
-    prints = {fingerprint(StochasticBlockModel(form)) for form in forms(tmp_path).values()}
-    assert prints == {fingerprint(StochasticBlockModel(A))}
+    matrices = (
+        A,
+        A.tolist(),
+        A.astype(bool),
+        A.astype(float),
+        sparse.csr_array(A),
+        sparse.coo_matrix(A),
+    )
+    edges = np.argwhere(np.triu(A))
+    numbers = edges, edges[:, ::-1].astype(float), [tuple(edge) for edge in edges.tolist()]
+    models = [StochasticBlockModel(form) for form in (*forms(tmp_path).values(), *matrices)]
+    models += [StochasticBlockModel(form, n_nodes=4) for form in numbers]
+    assert len({fingerprint(model) for model in models}) == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +167,9 @@ def test_names_of_rows_and_columns_are_kept():
     frame = pd.DataFrame(np.eye(3, dtype=int), index=list("abc"), columns=list("xyz"))
     rows, columns = LatentBlockModel(frame).sides
     assert (rows.items, columns.items) == (tuple("abc"), tuple("xyz"))
-    assert LatentBlockModel(frame.to_numpy()).sides[1].items is None
+    plain, thin = LatentBlockModel(frame.to_numpy()), LatentBlockModel(sparse.csc_matrix(np.eye(3)))
+    assert plain.sides[1].items is None
+    assert fingerprint(plain) == fingerprint(thin)
 
 
 def test_directions_counts_and_loops():
@@ -275,32 +288,42 @@ def test_probabilities_of_links_are_means_over_draws():
     np.testing.assert_allclose(p, 1 - nbinom.pmf(0, 3.7, 3.3 / 4.3))
 
 
-def test_networkx_graphs():
-    graph = nx.Graph([("a", "b"), ("b", "c")])
-    graph.add_node("d")
-    model = StochasticBlockModel(graph)
-    assert (model.n_items, model.n_edges, model.directed) == (4, 2, False)
-    arrows = StochasticBlockModel(nx.DiGraph([(0, 1), (1, 0)]))
-    assert (arrows.n_items, arrows.n_edges, arrows.directed) == (2, 2, True)
-    graph["a"]["b"]["weight"] = 2.5
-    with pytest.raises(ValueError, match=r"counts, integers.* 2.5. Give ignore_weights=True"):
-        StochasticBlockModel(graph)
+WEIGHTED = nx.Graph([("a", "b", {"weight": 2.5}), ("b", "c")])
+ARROWS = nx.DiGraph([(0, 1), (1, 0)])
 
 
-def test_directions_of_networkx_graphs():
-    one_way = nx.DiGraph([(0, 1), (1, 2)])
-    assert StochasticBlockModel(one_way, directed=False).n_edges == 2
-    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) counts 2.*ignore_weights=True"):
-        StochasticBlockModel(nx.DiGraph([(0, 1), (1, 0)]), directed=False)
-    # An edge without a direction goes both ways.
-    both_ways = StochasticBlockModel(nx.path_graph(3), directed=True)
-    assert (both_ways.n_edges, both_ways.directed) == (4, True)
-    with pytest.raises(ValueError, match=r"each edge once.*\(0, 1\) counts 2"):
-        StochasticBlockModel(nx.MultiGraph([(0, 1), (0, 1)]))
-    with pytest.raises(ValueError, match=r"no loops; node 1 .*remove_edges_from"):
-        StochasticBlockModel(nx.Graph([("a", "b"), ("b", "b")]))
-    with pytest.raises(ValueError, match="at least one node"):
-        StochasticBlockModel(nx.Graph())
+@pytest.mark.parametrize(
+    ("graph", "options", "found"),
+    [
+        (nx.Graph([("a", "b"), ("b", "c")]), {}, (3, 2, False)),
+        (nx.disjoint_union(nx.path_graph(3), nx.empty_graph(1)), {}, (4, 2, False)),
+        (ARROWS, {}, (2, 2, True)),
+        (nx.DiGraph([(0, 1), (1, 2)]), {"directed": False}, (3, 2, False)),
+        (
+            nx.path_graph(3),
+            {"directed": True},
+            (3, 4, True),
+        ),  # an edge without direction: both ways
+    ],
+)
+def test_networkx_graphs(graph, options, found):
+    model = StochasticBlockModel(graph, **options)
+    assert (model.n_items, model.n_edges, model.directed) == found
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        (WEIGHTED, {}, r"counts, integers.* 2.5. Give ignore_weights=True"),
+        (ARROWS, {"directed": False}, r"each edge once.*\(0, 1\) counts 2.*ignore_weights=True"),
+        (nx.MultiGraph([(0, 1), (0, 1)]), {}, r"each edge once.*\(0, 1\) counts 2"),
+        (nx.Graph([("a", "b"), ("b", "b")]), {}, r"no loops; node 1 .*remove_edges_from"),
+        (nx.Graph(), {}, "at least one node"),
+    ],
+)
+def test_networkx_graphs_that_are_refused(graph, options, message):
+    with pytest.raises(ValueError, match=message):
+        StochasticBlockModel(graph, **options)
 
 
 def test_a_graph_becomes_a_matrix_of_zeros_and_ones():

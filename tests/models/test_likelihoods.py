@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.stats import gamma as gamma_distribution
 from scipy.stats import norm
 
@@ -17,7 +16,7 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 from epluribus.sampling import Allocation, Gibbs, SplitMerge, sample
-from epluribus.sampling.chain import Chain, RunSettings, fingerprint
+from epluribus.sampling.chain import Chain, RunSettings
 from epluribus.sampling.moves import make_schedule
 
 # Golden values: computed with SciPy from the formulas in the docstrings of the models, to nine
@@ -119,25 +118,3 @@ def test_large_counts_beyond_the_tables_agree():
     )
     fresh = [model.log_posterior(labels) for labels in np.asarray(trace.draws)]
     np.testing.assert_allclose(trace.log_posterior[0], fresh, rtol=0, atol=1e-6)
-
-
-def test_forms_of_a_network_are_one_model():
-    rng = np.random.default_rng(7)
-    upper = np.triu(rng.random((8, 8)) < 0.4, 1).astype(int)
-    A = upper + upper.T
-    edges = np.argwhere(upper)
-    forms = [
-        StochasticBlockModel(A),
-        StochasticBlockModel(A.tolist()),
-        StochasticBlockModel(A.astype(bool)),
-        StochasticBlockModel(A.astype(float)),
-        StochasticBlockModel(sparse.csr_array(A)),
-        StochasticBlockModel(sparse.coo_matrix(A)),
-        StochasticBlockModel(edges, n_nodes=8),
-        StochasticBlockModel(edges[:, ::-1].astype(float), n_nodes=8),
-        StochasticBlockModel([tuple(e) for e in edges.tolist()], n_nodes=8),
-    ]
-    assert len({fingerprint(model) for model in forms}) == 1
-    matrix = rng.integers(0, 2, (6, 4))
-    dense, thin = LatentBlockModel(matrix), LatentBlockModel(sparse.csc_matrix(matrix))
-    assert fingerprint(dense) == fingerprint(thin)

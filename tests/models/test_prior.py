@@ -51,12 +51,6 @@ def test_sums_to_one_over_all_partitions_of_seven_items(prior):
     np.testing.assert_allclose(total, 1.0, rtol=1e-12)
 
 
-def test_golden_value_of_the_paper_s_prior():
-    prior = PartitionPrior(4.0, "uniform", 50)
-    labels = np.repeat([0, 1, 2], [7, 72, 3])
-    np.testing.assert_allclose(prior.log_pmf(labels), -48.135476962, atol=1e-8)
-
-
 @pytest.mark.parametrize("on_k", ["uniform", "poisson", "geometric"])
 def test_components_are_the_exact_distribution_of_k(on_k):
     # p(k | K) from the joint distribution of k and the partition, by the oracle.

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import xarray
 
 import epluribus as epl
 from epluribus.readers.files import read_labels
@@ -143,6 +144,24 @@ def test_a_first_line_that_may_be_a_draw_is_pointed_out(read):
 def test_a_damaged_header_loses_no_item(read, header):
     with pytest.raises(ValueError, match=r"must have (all entries|a name for every c).* damaged"):
         read(f"{header}\n-7.1,1,1,2\n-6.5,2,2,1\n")
+
+
+def test_zarr_that_is_damaged(tmp_path):
+    path = tmp_path / "z.zarr"
+    labels = xarray.Dataset({"z": (("draw", "item"), np.arange(72).reshape(12, 6) % 3)})
+    labels.to_zarr(path, group="posterior", encoding={"z": {"chunks": (4, 6)}}, consolidated=False)
+    chunk = min(file for file in path.rglob("z/c/*/*") if file.is_file())
+    chunk.write_bytes(chunk.read_bytes()[:10])
+    with pytest.raises(ValueError, match=r"z.zarr' could not be read as labels"):
+        epl.read_draws(path)
+
+
+def test_the_header_of_an_npy_file_that_does_not_end(tmp_path):
+    path = tmp_path / "z.npy"
+    np.save(path, np.zeros((3, 4), int))
+    path.write_bytes(path.read_bytes().replace(b"}", b"("))
+    with pytest.raises(ValueError, match=r"z.npy' could not be read as NumPy data"):
+        epl.read_draws(path)
 
 
 def test_an_npy_file_that_is_longer_than_its_header_says(tmp_path):

@@ -3,9 +3,6 @@
 import _thread
 import copy
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -433,24 +430,3 @@ def test_a_compiled_model_of_a_user_goes_through_every_move():
     assert np.array_equal(np.asarray(compiled.draws), np.asarray(sample(model, **options).draws))
     fresh = [model.log_posterior(z) for z in np.asarray(compiled.draws)]
     np.testing.assert_allclose(compiled.log_posterior.ravel(), fresh, atol=1e-8)
-
-
-def test_the_loop_runs_with_the_jit_off():
-    code = (
-        "from epluribus.models import GaussianMixture; from epluribus.sampling import sample\n"
-        "trace = sample(GaussianMixture([0.1, -0.2, 5.0, 5.3]), n_draws=5, burn=50, rng=1)\n"
-        "print(trace.draws.n_clusters.tolist())"
-    )
-    command = [sys.executable, "-W", "error", "-c", code]
-    outs = [
-        subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "NUMBA_DISABLE_JIT": off},
-        ).stdout
-        for off in "01"
-    ]
-    assert outs[0] == outs[1]
-    assert len(outs[0]) > 10

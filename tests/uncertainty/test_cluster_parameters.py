@@ -54,18 +54,6 @@ def test_averages_over_the_items_of_each_cluster(sample, cells, monkeypatch):
     np.testing.assert_allclose(flat.values, ref)
 
 
-def test_switching_labels_changes_nothing(sample):
-    z, means, labels = sample
-    z, means = z.reshape(80, 7), means.reshape(80, 3, 2)
-    rng = np.random.default_rng(2)
-    new = rng.permuted(np.tile(np.arange(3), (80, 1)), axis=1)
-    switched = np.take_along_axis(new, z, axis=1)
-    moved = np.take_along_axis(means, np.argsort(new, axis=1)[..., None], axis=1)
-    a = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
-    b = epl.uncertainty.cluster_parameters(labels, switched, parameters=moved)
-    np.testing.assert_allclose(a.values, b.values)
-
-
 def test_weights_and_raw_labels(sample):
     z, means, labels = sample
     z, means = z.reshape(80, 7), means.reshape(80, 3, 2)

@@ -30,15 +30,6 @@ def test_the_share_of_the_draws_in_which_it_holds():
         assert float(found) == found.probability
 
 
-def test_two_items_are_an_entry_of_the_matrix():
-    z = np.random.default_rng(2).integers(0, 3, (50, 5))
-    matrix = epl.psm(z)
-    assert float(epl.uncertainty.probability(z, together=[1, 4])) == pytest.approx(matrix[1, 4])
-    assert float(epl.uncertainty.probability(z, apart=np.array([1, 4]))) == pytest.approx(
-        1 - matrix[1, 4]
-    )
-
-
 def test_the_standard_error_is_that_of_a_mean():
     """Independent draws: the error of a share p of T draws is sqrt(p (1 - p) / T)."""
     z = (np.random.default_rng(3).random((4, 500, 2)) < 0.5).astype(int)
@@ -57,6 +48,7 @@ def test_names_and_words():
     found = epl.uncertainty.probability(draws, together=["ann", 1], apart=[["bob", "cy"]])
     assert found.statement == "ann and bob are together; bob and cy are apart"
     assert str(found).startswith(f"{found.statement}: probability 0.75 +- ")
+    assert float(epl.uncertainty.probability(draws, apart=np.array([0, 1]))) == 0.25
     many = epl.uncertainty.probability(np.zeros((5, 20), dtype=int), together=range(10))
     assert many.statement == "10 items are together"
     assert "too few draws" in str(epl.uncertainty.probability([[0, 0]], together=[0, 1]))
