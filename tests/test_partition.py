@@ -143,6 +143,7 @@ def test_several_partitions_are_not_one(labels, message):
             lambda labels: epl.uncertainty.clusters(labels, TWO),
             lambda labels: epl.uncertainty.error(labels, TWO),
             lambda labels: epl.certificate(labels, TWO),
+            lambda labels: epl.plots.histogram(labels, [5.0, 6.0, 1.0]),
         ],
         "start": [lambda labels: epl.search.greedy(TWO, start=labels)],
     }

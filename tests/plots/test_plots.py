@@ -18,18 +18,6 @@ def test_histogram_shows_every_item_once():
         plots.histogram([0, 1], [[1, 2, 3], [4, 5, 6]])
 
 
-def test_one_partition_in_any_form_gives_one_picture():
-    """What a search returns, a row, a column or a single draw; several partitions are refused."""
-    labels, y = [0, 0, 1, 1], [5.0, 6, 1, 9]
-    run = epl.search.greedy([labels], start=labels)
-    forms = (run, epl.minimize([labels]), [labels], np.array(labels)[:, None], epl.Draws([labels]))
-    for form in forms:
-        legend = plots.histogram(form, y).get_legend()
-        assert [text.get_text() for text in legend.get_texts()] == ["0: 2 items", "1: 2 items"]
-    with pytest.raises(ValueError, match=r"'best' must be one partition.* shape \(2, 4\). G"):
-        plots.histogram([labels, labels], y)
-
-
 def test_histogram_gives_a_cluster_the_color_it_has_elsewhere():
     labels = [0, 0, 1, 2]
     bars = plots.histogram(labels, [5.0, 6, 1, 9])
@@ -128,13 +116,3 @@ def test_names_of_clusters_stay_within_the_bounds():
     places, font_size = place_along(np.full(40, 3.0), 10.0, 230.0, 8.0)
     assert font_size == 5.0  # 230 points for 40 names, each 1.15 times as high as its font
     assert np.allclose(places, 0.125 + 0.25 * np.arange(40))
-
-
-@pytest.mark.parametrize("kind", plots.KINDS)
-def test_every_kind_is_drawn_from_an_estimate_and_one_more_thing(kind):
-    draws = epl.Draws([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 1, 2]])
-    best = epl.minimize(draws, rng=0)
-    draw, needs = plots.KINDS[kind]
-    data = [[0.0, 1], [1, 0], [5, 6], [5, 5]]
-    thing = {"draws": draws, "data": data, "network": np.ones((4, 4)) - np.eye(4)}[needs]
-    assert np.size(draw(best, np.array(data)[:, 0] if kind == "histogram" else thing)) >= 1

@@ -101,16 +101,11 @@ def test_as_printed_changes_the_settings():
     assert "transfer" in galaxies.analysis.trace.acceptance
 
 
-def test_bad_arguments(tmp_path):
+def test_bad_arguments():
     with pytest.raises(ValueError, match=r"'losses' must begin with 'vi', .*; got \['nvi'\]"):
         STUDIES["galaxies"](protocol=TINY, losses=("nvi",))
     with pytest.raises(ValueError, match="'name' must be one of 'galaxies', .*; got 'blog'"):
         reproduce("blog")
-    with pytest.raises(ValueError, match="'data' must be left out for 'galaxies'"):
-        reproduce("galaxies", data=tmp_path)
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError, match="'out' must be a folder; .*file is a file"):
-        STUDIES["galaxies"](protocol=TINY, losses=("vi",)).write(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
