@@ -125,4 +125,4 @@ def test_an_ensemble_has_no_probabilities():
         assert "prob" not in str(find(best, draws))
         assert "credible" not in str(find(best, draws))
     assert "prob" not in str(n_clusters_posterior(draws, best=best))
-    assert "runner up share" in str(items(best, draws))
+    assert "runner up support" in str(items(best, draws))
