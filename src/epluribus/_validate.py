@@ -144,9 +144,7 @@ def need(module: str, extra: str, purpose: str) -> Any:
         if getattr(error, "name", None) == package:
             what = f"which is not installed. Install it with: {command}"
         else:  # it is there, but is damaged, or lacks a package of its own
-            what = (
-                f"which is installed but could not be imported ({error}). Try: {command} --upgrade"
-            )
+            what = f"which is installed but cannot be imported ({error}). Try: {command} --upgrade"
         raise ImportError(f"{purpose} needs the package '{package}', {what}") from None
 
 

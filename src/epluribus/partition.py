@@ -262,9 +262,9 @@ def as_labels(
             values[None], argument, lambda _, i: f"item {i} (counted from 0)", missing=missing
         )[0]
     found = relabel(np.asarray(values))
-    return (
-        tidy(np.where(np.ma.getmaskarray(values), -1, found)) if np.ma.is_masked(values) else found
-    )
+    if not np.ma.is_masked(values):
+        return found
+    return tidy(np.where(np.ma.getmaskarray(values), -1, found))
 
 
 def _to_row(labels: Any, argument: str) -> AnyArray:

@@ -65,7 +65,7 @@ TABOO = re.compile("prob|posterior|credib|expected|chain|draw", re.IGNORECASE)
 @pytest.mark.parametrize(
     ("words", "work"),
     [
-        ("runner up share", lambda d: un.items(TWO[0], d)),
+        ("runner up support", lambda d: un.items(TWO[0], d)),
         ("", lambda d: un.clusters(TWO[0], d)),
         ("", lambda d: un.credible_ball(TWO[0], d)),
         ("", lambda d: un.n_clusters_posterior(d, best=TWO[0])),

@@ -104,9 +104,5 @@ def _shell_message(error: Exception, args: Namespace) -> str:
     # Advice that is a call in Python is of no use here, unless it names an option or a command, too.
     first, *rest = re.split(r"(?<=[.?]) (?=[A-Z'])", message)
     call = re.compile(r"\w\([^)]*\)")
-    return " ".join(
-        [
-            first,
-            *(one for one in rest if "--" in one or "epluribus " in one or not call.search(one)),
-        ]
-    )
+    kept = (one for one in rest if "--" in one or "epluribus " in one or not call.search(one))
+    return " ".join([first, *kept])

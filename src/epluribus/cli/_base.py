@@ -76,10 +76,8 @@ class Argument(NamedTuple):
         if self.kind == "switch":
             settings = {"help": words, "action": "store_true"}
         elif not self.names[0].startswith("-"):
-            settings |= {
-                "metavar": self.names[0].upper(),
-                "nargs": "+" if self.kind == "files" else None,
-            }
+            nargs = "+" if self.kind == "files" else None
+            settings |= {"metavar": self.names[0].upper(), "nargs": nargs}
         else:
             settings |= {"required": self.rule == "required", "default": default or None}
         if files is not None and self.names[-1] in _VALUES:
@@ -111,11 +109,8 @@ def command(*shared: Callable[..., Any]) -> Callable[[Run], Run]:
 
     def register(run: Run) -> Run:
         text, own = read_docstring(run)
-        COMMANDS[run.__name__] = (
-            run,
-            text,
-            [*own, *(a for one in shared for a in read_docstring(one)[1])],
-        )
+        others = [argument for one in shared for argument in read_docstring(one)[1]]
+        COMMANDS[run.__name__] = (run, text, own + others)
         return run
 
     return register

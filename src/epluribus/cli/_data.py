@@ -76,9 +76,8 @@ def read_model(name: str, path: Path, header: str | None = None, **options: Any)
         heading = tuple(data.columns) if hasattr(data, "columns") else ()
         is_edges = len(heading) in (2, 3) and data.dtypes.iloc[0].kind == "O"
         if is_edges and heading != UNNAMED[: len(heading)]:
-            remark(
-                f"the first line is the heading {', '.join(heading)} (--header no if it is data)"
-            )
+            names = ", ".join(heading)
+            remark(f"the first line is the heading {names} (--header no if it is data)")
         return make(data, **options)
 
 
@@ -112,8 +111,7 @@ def describe(model: Any) -> None:
         rows, columns = (count(side.n_items, side.name[:-1]) for side in model.sides)
         remark(f"matrix of {rows} and {columns}{first}")
     elif hasattr(model, "directed"):
-        size = (
-            f"network of {count(model.n_items, 'node')} and {count(model.n_edges, 'edge')}{first}"
-        )
+        nodes, edges = count(model.n_items, "node"), count(model.n_edges, "edge")
+        size = f"network of {nodes} and {edges}{first}"
         hint = " (--directed if links have a direction)"
         remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")

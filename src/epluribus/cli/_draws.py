@@ -228,13 +228,8 @@ def compare(args: Namespace) -> None:
     names = epl.losses.available() if args.loss is None else split_losses(args.loss)
     values = {str(name): epl.loss(a, b, name) for name in names}
     lines = [f"{name:10s} {value:.6g}" for name, value in values.items()]
-    answer(
-        args,
-        values,
-        "\n".join(
-            [*lines, epl.changes.what_differs(a, b, names=item_names(a), other=f"'{args.b}'")]
-        ),
-    )
+    lines.append(epl.changes.what_differs(a, b, names=item_names(a), other=f"'{args.b}'"))
+    answer(args, values, "\n".join(lines))
 
 
 @cli.command(read_draws, answer)

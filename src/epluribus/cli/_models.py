@@ -65,9 +65,8 @@ def sample(args: Namespace) -> int:
         "header prior k_max alpha covariance delta gamma tau ignore_weights n_nodes directed loops"
     )
     # Left out, an option is None, or False for a switch: the model then has its own.
-    options = {
-        name: x for name, x in given(args, names).items() if x is not None and x is not False
-    }
+    own = given(args, names)
+    options = {name: x for name, x in own.items() if x is not None and x is not False}
     model = read_model(args.model, args.file, **options)
     describe(model)
     run = given(args, "n_draws burn thin n_chains moves n_jobs checkpoint")

@@ -80,11 +80,8 @@ def report(args: Namespace) -> int:
     # A missing package is reported now, not after a long search.
     need("jinja2", "report", "The report")
     loss, draws = one_loss(args), read_draws(args)
-    data = (
-        None
-        if args.data is None
-        else matched(read_items(args.data), draws, str(args.data), rows=True)
-    )
+    data = None if args.data is None else read_items(args.data)
+    data = None if data is None else matched(data, draws, str(args.data), rows=True)
     # The first Ctrl-C ends the search or the step it meets, and the page is still written.
     with two_interrupts(
         "interrupted; the page is written with what is known so far (Ctrl-C again ends at once)",

@@ -7,12 +7,5 @@ from epluribus.diagnostics.agreement import Agreement, chain_agreement
 from epluribus.diagnostics.series import RHAT_LIMIT, Series, by_chain, ess, halves, rhat
 
 __all__ = [
-    "RHAT_LIMIT",
-    "Agreement",
-    "Series",
-    "by_chain",
-    "chain_agreement",
-    "ess",
-    "halves",
-    "rhat",
-]
+    "RHAT_LIMIT", "Agreement", "Series", "by_chain", "chain_agreement", "ess", "halves", "rhat",
+]  # fmt: skip

@@ -121,12 +121,8 @@ class Agreement:
         items = "some two items" if self.pair is None else named_items(self.pair)
         who = "Two chains differ"
         if self.chains[0] == self.chains[1]:
-            who = (
-                "The halves of the chain"
-                if self.n_chains == 1
-                else f"The halves of chain {self.chains[0]}"
-            )
-            who += " differ"
+            name = "the chain" if self.n_chains == 1 else f"chain {self.chains[0]}"
+            who = f"The halves of {name} differ"
         text = f"{who} by {self.difference:.2g} in the probability that {items} share a cluster"
         if self.difference > self.limit:
             return f"{text}, more than chance explains (up to {self.limit:.2g})."

@@ -284,29 +284,16 @@ class Draws(Shown):
 
     def _chain_numbers(self, chains: Any) -> list[int]:
         """The numbers of chains that are given by name, or by number."""
-        given = (
-            [chains]
-            if isinstance(chains, str) or not isinstance(chains, Iterable)
-            else list(chains)
-        )
-        names, numbers = self.chain_names, range(self.n_chains)
+        alone = isinstance(chains, str) or not isinstance(chains, Iterable)
+        given, names = [chains] if alone else list(chains), self.chain_names
+        places = {name: number for number, name in enumerate(names)}
         # Chains named 1 to 4 by a file are meant by these names; 0 is then none of them.
-        counted = not any(name.lstrip("-").isdigit() for name in names) or names == tuple(
-            map(str, numbers)
-        )
-        found = []
+        if not any(name.lstrip("-").isdigit() for name in names):
+            places |= {str(number): number for number in range(self.n_chains)}
         for one in given:
-            place = (
-                names.index(str(one))
-                if str(one) in names
-                else one
-                if counted and one in numbers
-                else None
-            )
-            if place is None:
+            if str(one) not in places:
                 raise ValueError(f"'chains' must be among {quoted(names)}; got {shown(one)}.")
-            found.append(int(place))
-        return found
+        return [places[str(one)] for one in given]
 
     def save(self, path: str | Path) -> None:
         """Write the labels of all draws, their weights and the names of chains and items to an npz file.
@@ -319,14 +306,8 @@ class Draws(Shown):
         if self.has_missing:  # as NaN: npz has no masks
             labels = np.ma.filled(labels.astype(np.float32), np.nan)
         names = np.array(self.chain_names)[self.chains]
-        arrays = {
-            "labels": labels,
-            "chains": names,
-            "weights": weights,
-            "items": self.items,
-            "kind": kind,
-            "origin": origin or None,
-        }
+        arrays = {"labels": labels, "chains": names, "weights": weights, "items": self.items}
+        arrays |= {"kind": kind, "origin": origin or None}
         write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
 
     def with_origin(self, origin: str) -> Draws:

@@ -258,11 +258,9 @@ class Similarity:
             sums = self._store.map(_slice_together, self._mass, begin, end, stop)
             return self._probability(sum(sums[1:], start=sums[0]))
         together = self._together(begin, end, stop)
-        return (
-            self._probability(together)
-            if self._seen is None
-            else self._where_seen(together, begin, end)
-        )
+        if self._seen is None:
+            return self._probability(together)
+        return self._where_seen(together, begin, end)
 
     def matrix(
         self,

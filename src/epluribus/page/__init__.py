@@ -157,9 +157,7 @@ def render(
     # What a result says of itself.
     values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
     # Style and script become part of the page, so that it is one file that opens offline.
-    values |= {
-        name: resource(f"page.{ending}") for name, ending in (("style", "css"), ("script", "js"))
-    }
+    values |= {"style": resource("page.css"), "script": resource("page.js")}
     paper = write_methods(facts)
     return finish(lambda: str(template.render(title=title, call=call, paper=paper, **values)))
 
@@ -206,9 +204,8 @@ def _template() -> Any:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters |= {"count": count, "hash": _hash}
     environment.filters |= {"number": sentences.number, "share": sentences.share}
-    versions = (
-        f"epluribus {__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
-    )
+    python = platform.python_version()
+    versions = f"epluribus {__version__}, NumPy {np.__version__}, Python {python}"
     environment.globals |= {"versions": versions, "all_losses": ALL_LOSSES}
     return environment.from_string(resource("page.html"))
 

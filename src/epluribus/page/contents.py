@@ -167,20 +167,18 @@ def script_data(facts: Facts) -> dict[str, Any]:
     # The certainty of all items is in thousandths: integers take half the characters of decimals.
     known = None if table is None else np.nan_to_num(table.support)
     per_mille = None if known is None else np.rint(1000 * known).astype(int).tolist()
+    everything = {"name": names, "cluster": best.labels.tolist(), "per_mille": per_mille}
+    second = unknown if table is None else _rounded(table.runner_up_support[order])
     return {
         "items": {
             "name": [short(facts.draws.item_names[i]) for i in order],
             "cluster": best.labels[order].tolist(),
             "support": unknown if table is None else _rounded(table.support[order]),
             "runner_up": unknown if table is None else table.runner_up[order].tolist(),
-            "probability": unknown
-            if table is None
-            else _rounded(table.runner_up_support[order]),
+            "probability": second,
         },
         "n_items": facts.draws.n_items,
-        "all": {"name": names, "cluster": best.labels.tolist(), "per_mille": per_mille}
-        if whole
-        else None,
+        "all": everything if whole else None,
         "exemplars": None if table is None else table.exemplars.tolist(),
         "colors": cluster_colors(k) if k <= 20 else ["#8c96a3"] * k,
     }

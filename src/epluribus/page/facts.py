@@ -185,9 +185,7 @@ def gather(
         why = "Ctrl-C was pressed before the end"
         if stopper.stopped and not stopper.interrupted:
             why = f"The time limit of {time_limit:g} s was reached"
-        elif (
-            brief and not best.interrupted
-        ):  # the command makes a brief page after Ctrl-C in the search
+        elif brief and not best.interrupted:  # the command is brief after Ctrl-C in the search
             why = "A brief page was asked for"
         notes.append(f"{why}. Left out: {sentence_list(missing)}.")
     error, own = found.get("error"), found.get("items")
@@ -229,12 +227,9 @@ def _steps(
     def comparison() -> Comparison:
         """The estimate beside those for the other losses; missing labels go with linear losses only."""
         all_losses = draws.n_items <= ALL_LOSSES and not draws.has_missing
-        others = [
-            name
-            for name in losses.available()
-            if name != best.loss.name and (all_losses or losses.get(name).linear)
-        ]
-        return set_side_by_side(draws, [best, *map(search, others)])
+        usable = (name for name in losses.available() if all_losses or losses.get(name).linear)
+        others = [search(name) for name in usable if name != best.loss.name]
+        return set_side_by_side(draws, [best, *others])
 
     return {
         "items": lambda: uncertainty.items(best, draws, n_jobs=n_jobs),

@@ -98,11 +98,8 @@ def write_methods(facts: Facts) -> MethodsText:
     best, draws = facts.best, facts.draws
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
-        what = (
-            "the only draw"
-            if draws.n_draws == 1
-            else f"the partition that all {draws.n_draws:,} draws share"
-        )
+        share_it = f"the partition that all {draws.n_draws:,} draws share"
+        what = "the only draw" if draws.n_draws == 1 else share_it
         text = (
             f"The estimate of the partition of the {count(draws.n_items, 'item')}, made with epluribus {__version__}, "
             f"is {what}, with {count(best.n_clusters, 'cluster')}. The draws do not vary, so nothing can be "
@@ -138,9 +135,7 @@ def write_methods(facts: Facts) -> MethodsText:
         parts.append(_undecided(best, len(facts.left_out), facts.left_out.cost))
     if draws.has_missing:
         missing = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
-        text = (
-            f"{missing} of the labels are missing: each draw was compared on the items it had seen."
-        )
+        text = f"{missing} of the labels are missing: a draw counts for the items it has seen."
         parts.append(facts.worded(text))
     parts.append(_certificate(facts))
     if modes is not None and modes.n_modes > 1:
@@ -150,9 +145,8 @@ def write_methods(facts: Facts) -> MethodsText:
         )
         references.append(_BALOCCHI)
     elif modes is not None and modes.diffuse:
-        parts.append(
-            facts.worded("The draws are diffuse: no single partition is a fair summary of them.")
-        )
+        text = "The draws are diffuse: no single partition is a fair summary of them."
+        parts.append(facts.worded(text))
     if facts.disagree:
         stop = "[Not for publication: the chains disagree, so that these numbers mean little.]"
         parts.insert(0, stop)

@@ -58,14 +58,11 @@ def degenerate(facts: Facts) -> str:
     if draws.n_items == 1:
         return "There is only one item: there is nothing to cluster."
     if draws.n_draws == 1:
-        return facts.worded(
-            "There is only one draw: it says nothing about how certain the partition is."
-        )
+        return facts.worded("There is only one draw: it says nothing about uncertainty.")
     # Distinct partitions of weight 0 have no probability: they are not variation.
     if int((draws.weights > 0).sum()) == 1:
-        return facts.worded(
-            f"All draws are equal{'' if facts.ensemble else ': did the sampler move?'}."
-        )
+        doubt = "" if facts.ensemble else ": did the sampler move?"
+        return facts.worded(f"All draws are equal{doubt}.")
     return ""
 
 

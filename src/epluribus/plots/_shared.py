@@ -182,14 +182,8 @@ def name_clusters(
     side = slice(None) if not below else slice(None, None, -1)  # (x, y) of what is across and along
     for color, low, high in zip(colors, edges[:-1], edges[1:], strict=True):
         ends = ([0, 0], [low, high])[side]
-        ax.plot(
-            *ends,
-            transform=outside(9),
-            color=color,
-            linewidth=9,
-            clip_on=False,
-            solid_capstyle="butt",
-        )
+        style = {"color": color, "linewidth": 9, "solid_capstyle": "butt"}
+        ax.plot(*ends, transform=outside(9), clip_on=False, **style)
     middle = (edges[:-1] + edges[1:]) / 2
     length = size_in_points(ax)[0 if below else 1]
     width = _LETTER * max(map(len, names)) + 0.4

@@ -215,10 +215,8 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
     matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
     k = int(ball.labels.max()) + 1
-    colors = [
-        *shared.cluster_colors(k),
-        *map(str, np.linspace(0.3, 0.8, int(matched.max()) + 1 - k)),
-    ]
+    grays = np.linspace(0.3, 0.8, int(matched.max()) + 1 - k)
+    colors = [*shared.cluster_colors(k), *map(str, grays)]
     # Squares of pairs are packed tightly ("compressed"); data fill the panels.
     axes = shared.check_axes(axes, 1, 4, (11.0, 3.3), "constrained" if columns else "compressed")[0]
     for ax, labels, (name, (own, apart)) in zip(axes, matched, bounds.items(), strict=True):

@@ -136,10 +136,8 @@ def to_table(
         found = to_integers(rows, argument, place, missing=True, mark=missing)
         return place_noise(found, noise, argument)
 
-    own = source.variable, source.dimension
-    return Table(
-        array, check, chain, names, *own, chains, source.weights, source.kind, source.origin
-    )
+    own, weights = (source.variable, source.dimension), source.weights
+    return Table(array, check, chain, names, *own, chains, weights, source.kind, source.origin)
 
 
 def unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
@@ -233,9 +231,8 @@ def _stack_chains(tables: list[Table], paths: list[Path]) -> Table:
     stems = [path.name.partition(".")[0] for path in paths]
     for table, path, stem in zip(tables, paths, stems, strict=True):
         if table.labels.shape[1] != first.labels.shape[1]:
-            what = (
-                f"'{paths[0]}' has {first.labels.shape[1]} and '{path}' has {table.labels.shape[1]}"
-            )
+            here, there = (one.labels.shape[1] for one in (first, table))
+            what = f"'{paths[0]}' has {here} and '{path}' has {there}"
             raise ValueError(f"The files must have the same items; {what}.")
         # A file without names fits any other with as many items; only two sets of names can disagree.
         if table.items and first.items and list(table.items) != list(first.items):

@@ -236,9 +236,8 @@ def _pick_columns(
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
     variables = _variables(texts, rest)
     # A long table needs a column for the item and one for the label, and has no entries of variables.
-    long = (
-        None if variables or len(rest) < 2 else _from_long(frame, texts, rest, chains, var, where)
-    )
+    may_be_long = len(rest) > 1 and not variables
+    long = _from_long(frame, texts, rest, chains, var, where) if may_be_long else None
     if long is not None:
         return long
     # An item may be called anna.1, but only samplers write brackets, or columns about the draws.
@@ -316,9 +315,8 @@ def _without_counts(
         others = [i for i in rest if i != at]
         clusters = [len(set(row)) for row in to_array(frame[others]).tolist()]
         if len(clusters) > 1 and clusters == column(at).tolist():
-            _warn(
-                f"The column '{texts[at]}' of {where} has the number of clusters: it is left out."
-            )
+            what = "has the number of clusters: it is left out"
+            _warn(f"The column '{texts[at]}' of {where} {what}.")
             return others
     return rest
 
@@ -374,12 +372,8 @@ def _from_long(
     if draw.max(initial=-1) + 1 == len(draw):
         return None
     # An item occurs once in each draw, while labels repeat; the first such column is taken.
-    names = [
-        i
-        for i in rest
-        if texts[i] != var
-        and not pd.DataFrame({0: draw, 1: frame[i].to_numpy()}).duplicated().any()
-    ]
+    pairs = {i: pd.DataFrame({0: draw, 1: frame[i].to_numpy()}) for i in rest if texts[i] != var}
+    names = [i for i, pair in pairs.items() if not pair.duplicated().any()]
     if not names:
         return None
     index, columns = frame[names[0]], {texts[i]: i for i in rest if i != names[0]}

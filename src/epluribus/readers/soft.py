@@ -95,9 +95,8 @@ def _from_variables(given: Any, var: str | None, where: str) -> Soft:
     variables = {str(name): data[name] for name in getattr(data, "data_vars", data)}
     soft = {name: x for name, x in variables.items() if _has_two_indices(x)}
     name = _pick(soft, var, where)
-    return (_from_variables if files.is_labeled(soft[name]) else _from_array)(
-        soft[name], where, name
-    )
+    read = _from_variables if files.is_labeled(soft[name]) else _from_array
+    return read(soft[name], where, name)
 
 
 def _has_two_indices(x: Any) -> bool:

@@ -118,10 +118,10 @@ def read_text(path: Path, var: str | None = None) -> Source:
                     stacklevel=2,
                 )
     if source.labels.dtype.kind == "f" and (np.abs(source.labels) >= 2.0**53).any():
-        what = (
-            "labels below 2^53 where some are written with decimals: larger ones would be rounded"
+        what = "labels below 2^53 where some are written with decimals"
+        raise ValueError(
+            f"The file '{path}' must hold {what}: larger ones would be rounded. Write all of them as integers."
         )
-        raise ValueError(f"The file '{path}' must hold {what}. Write all of them as integers.")
     return source
 
 

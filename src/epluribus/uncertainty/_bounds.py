@@ -403,9 +403,8 @@ def _choose(
     while decrease >= 1e-3:
         room = costs - sets @ prices
         gradient, scaled = sets.T @ (1.0 / room), sets / room[:, None]
-        system = np.block(
-            [[scaled.T @ scaled + 1e-9 * np.eye(n), equal.T], [equal, np.zeros((k, k))]]
-        )
+        curvature = scaled.T @ scaled + 1e-9 * np.eye(n)
+        system = np.block([[curvature, equal.T], [equal, np.zeros((k, k))]])
         step = np.linalg.solve(system, np.append(-gradient, own_costs - equal @ prices))[:n]
         used = sets @ step
         prices += step * min(1.0, 0.9 * np.min(room[used > 0] / used[used > 0], initial=np.inf))

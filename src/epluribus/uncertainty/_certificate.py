@@ -85,9 +85,9 @@ class Certificate(Shown):
         """
         if math.isinf(self.relative_gap):
             return "no bound"
-        within = (
-            "proved optimal" if self.proved else f"within {_round_up(100 * self.relative_gap)} %"
-        )
+        within = "proved optimal"
+        if not self.proved:
+            within = f"within {_round_up(100 * self.relative_gap)} %"
         return within + (f" among partitions {self.among}" if self.among else "")
 
     def __repr__(self) -> str:
@@ -108,12 +108,8 @@ class Certificate(Shown):
         ending = "; cut by the time limit: a longer run may prove more" if cut else ""
         loss = f"expected loss {self.expected_loss:.6g} ({self.loss.name})"
         lines = f"{self.verdict}: {loss}, {text}", f"  by {self.method}{ending}"
-        return Card(
-            "",
-            *(worded(line, self.kind) for line in lines),
-            heading=f"Certificate: {self.verdict}",
-            indent="",
-        )
+        told = (worded(line, self.kind) for line in lines)
+        return Card("", *told, heading=f"Certificate: {self.verdict}", indent="")
 
 
 def certificate(

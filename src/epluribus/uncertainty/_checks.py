@@ -237,9 +237,8 @@ def predictive_check(
     position = low + generator.random(len(score)) * (high - low)
     if model.kind == "categories":
         position = np.zeros(0)
-    return PredictiveCheck(
-        model.kind, *cells, position, predicted, occurred, score, one, part, trace
-    )
+    found = position, predicted, occurred, score, one
+    return PredictiveCheck(model.kind, *cells, *found, part, trace)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -92,16 +92,11 @@ class DrawGroups:
             worth = f"worth only {self.n_effective:.0f} independent ones"
             return f"cannot be known: these {draws} are {worth}", None
         if self.early.any():
-            early = int(self.early.sum())
-            return (
-                f"{early:,} draws at the beginning of the chains are burn-in: leave them out",
-                False,
-            )
+            early = f"{int(self.early.sum()):,} draws at the beginning of the chains"
+            return f"{early} are burn-in: leave them out", False
         if self.diffuse:
-            return (
-                f"no partition is a fair summary: two {draws} agree no better than by chance",
-                False,
-            )
+            why = f"two {draws} agree no better than by chance"
+            return f"no partition is a fair summary: {why}", False
         if weak is not None and weak > 0.5:
             return "one mode, but most items are seldom with the others of their cluster", False
         if weak is None:
@@ -129,12 +124,8 @@ def find_groups(draws: Draws) -> DrawGroups:
         entries = np.full(n, np.inf)
     elif times.sum() > draws.n_chains + 2 and 2 * (entries < _ENTRIES).sum() > n > 2:
         # Chains that stay long at most places, seldom come back, and would find others.
-        group, n, entries, effective = (
-            np.minimum(group, 0),
-            1,
-            entries[:1],
-            min(effective, float(times.sum())),
-        )
+        group, n, entries = np.minimum(group, 0), 1, entries[:1]
+        effective = min(effective, float(times.sum()))
     return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
 
 
@@ -175,10 +166,10 @@ def _pairs(labels: IntArray) -> Iterator[tuple[IntArray, IntArray, _Flags, _Flag
 
 def inner_products(labels: IntArray) -> FloatArray:
     """(n_draws, n_draws) inner products of the draws about their mean, over the pairs of items that both have seen."""
-    return sum(
-        ((part.T @ part).astype(float) for _, _, part, _ in _pairs(labels)),
-        np.zeros((len(labels), len(labels))),
-    )
+    total = np.zeros((len(labels), len(labels)))
+    for _, _, part, _ in _pairs(labels):
+        total += part.T @ part
+    return total
 
 
 def _places(labels: IntArray, vectors: FloatArray) -> FloatArray:
@@ -384,6 +375,5 @@ def _effective(draws: Draws, rows: IntArray, labels: IntArray) -> float:
     inner = inner_products(labels)
     part = draws[rows] if len(rows) < draws.n_draws else draws
     series = (np.diag(inner), np.linalg.eigh(inner)[1][:, -1])
-    return (
-        kish * float(np.nanmin([*(ess(by_chain(x, part)) for x in series), len(rows)])) / len(rows)
-    )
+    least = np.nanmin([*(ess(by_chain(x, part)) for x in series), len(rows)])
+    return kish * float(least) / len(rows)

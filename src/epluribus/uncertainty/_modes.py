@@ -294,9 +294,8 @@ def modes(
         elif choice != "auto":
             parts = _cut(sample, n_modes)
         several = len(parts) > 1 or (groups is not None and groups.early.any())
-        labels = (
-            _refine(parts, keep, sample, chosen, minimize, stopper) if several else single[None]
-        )
+        given = parts, keep, sample, chosen, minimize, stopper
+        labels = _refine(*given) if several else single[None]
         bar.show(2, {})
     finally:
         bar.close()
@@ -378,10 +377,8 @@ def _cut(draws: Draws, n: int | str) -> list[IntArray]:
     cuts = {m: fcluster(tree, m, criterion="maxclust") for m in range(1, _MOST + 2)}
     if n == "elbow":
         # Mean distance of a draw to the central draw of its group; the elbow is where its fall slows down most.
-        mean = [
-            sum(square[np.ix_(own, own)].sum(axis=0).min() for own in _members(cut))
-            for cut in cuts.values()
-        ]
+        groups = ([square[np.ix_(g, g)] for g in _members(cut)] for cut in cuts.values())
+        mean = [sum(own.sum(axis=0).min() for own in parts) for parts in groups]
         n = int(np.argmax(np.diff(mean, 2))) + 2 if mean[0] > 0 else 1
     group = fcluster(tree, n, criterion="maxclust")
     return [np.unique(rows[own]) for own in _members(group)]

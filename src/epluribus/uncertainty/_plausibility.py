@@ -319,9 +319,8 @@ class _Scores:
         # A hundred of them tell the median well enough.
         some = self.scoring[:: max(1, n // 100)]
         rows = self.draws.distinct[some].astype(np.int64)
-        distances = np.sort(
-            [loss_values(row, self.table, self.loss)[inverse] for row in rows], axis=1
-        )
+        values = [loss_values(row, self.table, self.loss)[inverse] for row in rows]
+        distances = np.sort(values, axis=1)
         near = float(np.median(distances[:, int(np.ceil(np.sqrt(n)))]))
         positive = distances[distances > 0]
         if near == 0 and len(positive):  # many draws are equal: the next partition is near

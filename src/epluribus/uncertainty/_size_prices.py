@@ -146,9 +146,8 @@ class SizePrices:
                 together = csr_array((self.labels == self.labels[:, i, None]).astype(np.float64))
                 counts = together @ sets[i].T
                 group = group_draws(np.log2(np.maximum(1.0, counts)), self.shares, n_groups)
-                sums = (
-                    csr_array((self.shares, (group, np.arange(len(group))))) @ together
-                ).toarray()
+                of_groups = csr_array((self.shares, (group, np.arange(len(group)))))
+                sums = (of_groups @ together).toarray()
                 total, g = sums[:, i], len(sums)
                 # Rounded up, for single precision: with too many together a bound is only lower.
                 self.groups[i, :g] = np.minimum(1.0, sums / total[:, None] * (1.0 + 2e-7))
@@ -190,9 +189,7 @@ class SizePrices:
         if self.sweeps % 5 == 1 or not self.lowest:
             bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers)
             order = np.argsort(bounds, kind="stable")[:3]
-            self.lowest = list(
-                zip(prices[order].tolist(), self.numbers[order].tolist(), strict=True)
-            )
+            self.lowest = [(float(prices[at]), int(self.numbers[at])) for at in order]
         pulled = self._pull()[..., None] * self.x
         # Where row i has j more than row j has i, w_ij rises and w_ji falls by the same.
         excess = pulled - pulled.transpose(2, 1, 0)

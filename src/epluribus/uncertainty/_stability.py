@@ -78,9 +78,8 @@ class Stability(Rows):
             "agreement": ".4f",
         }.items():
             columns[name] = [format(value, digits) for value in columns[name]]
-        note = (
-            f"expected loss: {self.loss.name} on all draws; distance: vi to the first row, in bits"
-        )
+        unit = "distance: vi to the first row, in bits"
+        note = f"expected loss: {self.loss.name} on all draws; {unit}"
         table = {worded(name.replace("_", " "), self.kind): x for name, x in columns.items()}
         heading = "The answer under other settings"
         return Card("", Table(table, worded(note, self.kind)), heading=heading, indent="")

@@ -290,11 +290,8 @@ class Chips(Plain):
     def __str__(self) -> str:
         # The largest for each probability; the same one is not repeated.
         sizes, n = np.unique([self._largest(p) for p in _SHOWN]), len(self.probability)
-        columns = {
-            "items": sizes,
-            "clusters": self.n_clusters[sizes - 1],
-            "probability": self.probability[sizes - 1],
-        }
+        of_sizes = self.n_clusters[sizes - 1], self.probability[sizes - 1]
+        columns = dict(zip(("items", "clusters", "probability"), (sizes, *of_sizes), strict=True))
         head = (
             f"partial partitions of up to {count(n, 'item')}: {percent(self._largest(0.5) / n)} of the items "
             "with probability 0.5 or more"
