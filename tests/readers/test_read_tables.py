@@ -54,6 +54,9 @@ def test_two_variables_of_integers_need_a_name(tmp_path):
     assert epl.read_draws(path, var="z").n_items == 4
     with pytest.raises(ValueError, match=r"'var' must be one of 'mu', 'z', 'c' in .*; got 'w'"):
         epl.read_draws(path, var="w")
+    path.write_text("lp__,p.1.1,p.2.1,p.1.2,p.2.2\n-7,0.5,0.1,0.5,0.9\n")
+    with pytest.raises(ValueError, match=r"'p' has two indices .* read it with soft_draws"):
+        epl.read_draws(path, var="p")
 
 
 def test_files_of_different_items_are_refused(tmp_path):

@@ -254,6 +254,12 @@ def _pick_columns(
     # only a table in which all columns are entries is read as variables.
     elif sum(map(len, variables.values())) < len(rest) and var is None:
         variables = {}
+    matrix = re.compile(rf"{re.escape(str(var))}[.\[]\d+[.,]\d+")
+    if var not in variables and any(map(matrix.match, texts)):
+        raise ValueError(
+            f"'var' must name labels, one for each item; '{var}' has two indices in {where}. If it holds probabilities "
+            f"of clusters, read it with soft_draws(..., var='{var}') ('epluribus soft --var {var}')."
+        )
     if variables or var is not None:
         name = pick_labels(list(variables), lambda v: to_array(frame[variables[v]]), var, where)
         rest = variables[name]
