@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -66,7 +67,11 @@ def run_page(page: Path) -> Iterator[Result]:
         code = textwrap.dedent(block["code"])
         if block["language"] not in ("python", "sh") or not _can_run(code):
             continue
-        with contextlib.redirect_stdout(io.StringIO()) as printed, mpl.rc_context(STYLE):
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as printed,
+            mpl.rc_context(STYLE),
+            pd.option_context("display.width", WIDTH, "display.max_columns", 20),  # on any terminal
+        ):
             if block["language"] == "python":
                 # Errors are shown with the line in the page.
                 lines = "\n" * text.count("\n", 0, block.start("code"))

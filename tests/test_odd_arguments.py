@@ -64,7 +64,7 @@ def test_one_loss_for_a_consensus():
 def test_a_package_that_is_there_but_broken(tmp_path, monkeypatch):
     (tmp_path / "broken_package.py").write_text("import nowhere_at_all")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ImportError, match=r"installed but could not be imported \(No module named"):
+    with pytest.raises(ImportError, match=r"installed but cannot be imported \(No module named"):
         need("broken_package", "files", "This")
     monkeypatch.setitem(sys.modules, "broken_package", None)
     with pytest.raises(ImportError, match="'broken_package', which is not installed"):
