@@ -72,7 +72,7 @@ class ClusterParameters(Plain):
     def __str__(self) -> str:
         # The columns, and beside them those of each component of the parameter.
         tail, k = 50 * (1 - self.level), len(self.mean)
-        names = ("mean", "sd", f"{tail:g} %", "50 %", f"{100 - tail:g} %")
+        names = ("mean", "sd", f"{tail:g}%", "50%", f"{100 - tail:g}%")
         found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
         columns: dict[str, Any] = {
             "cluster": [str(g) for g in range(k)],
@@ -97,7 +97,7 @@ def cluster_parameters(
 ) -> ClusterParameters:
     """Posterior of a parameter of each estimated cluster: the mean over its items, draw by draw.
 
-    In a paper: *the mean of the items of cluster 2 was 4.1 (95 % interval 3.8 to 4.4)*.
+    In a paper: *the mean of the items of cluster 2 was 4.1 (95% interval 3.8 to 4.4)*.
 
     Parameters
     ----------
