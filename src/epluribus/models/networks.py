@@ -97,7 +97,7 @@ class BetaLaw:
         return float(logs.sum())
 
     def posterior(self, e: AnyArray, x: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Posterior mean and ends of the central 95 % interval of the probability of a link."""
+        """Posterior mean and ends of the central 95% interval of the probability of a link."""
         a, b = e + self.first, x - e + self.second
         return a / (a + b), betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
 
@@ -129,7 +129,7 @@ class GammaLaw:
         return float((gammaln(a + e) - gammaln(a) + a * np.log(b) - (a + e) * np.log(b + x)).sum())
 
     def posterior(self, e: AnyArray, x: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Posterior mean and ends of the central 95 % interval of the mean number of links."""
+        """Posterior mean and ends of the central 95% interval of the mean number of links."""
         a, b = e + self.first, x + self.second
         return a / b, gammaincinv(a, 0.025) / b, gammaincinv(a, 0.975) / b
 
@@ -662,7 +662,7 @@ class BlockTable:
     mean: FloatArray
     """(K, K) posterior mean of the probability of a link; for counts, of the mean number of links."""
     low: FloatArray
-    """(K, K) lower end of its central 95 % interval, given the partition."""
+    """(K, K) lower end of its central 95% interval, given the partition."""
     high: FloatArray
     """(K, K) upper end."""
     directed: bool

@@ -1,8 +1,8 @@
 """Does a model predict what it has not seen? A tenth of the cells is held out and predicted.
 
 The model is sampled again without them, and each gets its predictive distribution, a mean over the draws. If the
-model is right, these are *calibrated*: of the values that they say are in the lowest 30 %, 30 % are; of the categories,
-or links, to which they give probability 0.3, 30 % occur. What is predicted comes from the share 1 - f of the data that
+model is right, these are *calibrated*: of the values that they say are in the lowest 30%, 30% are; of the categories,
+or links, to which they give probability 0.3, 30% occur. What is predicted comes from the share 1 - f of the data that
 is left and has errors of its own, which all predictions of a cluster have in common: in the tests the variance of
 chance is divided by 1 - f, as in the comparison of means of two samples of sizes f n and (1 - f) n.
 
@@ -144,7 +144,7 @@ class PredictiveCheck(Check):
         if self.kind != "categories":
             half, most = (float(np.mean(np.abs(self.position - 0.5) < p / 2)) for p in (0.5, 0.9))
             inside = f"{percent(half)} and {percent(most)}"
-            lines.append(f"Central 50 % and 90 % intervals hold {inside} of the values.")
+            lines.append(f"Central 50% and 90% intervals hold {inside} of the values.")
         return self._lines(*lines)
 
 

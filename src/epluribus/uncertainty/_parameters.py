@@ -64,7 +64,7 @@ class ParameterSummary(Plain):
     def _table(self, name: str, values: list[Any]) -> str:
         """The columns, and beside them those of each component of the parameter, as text."""
         tail, k = 50 * (1 - self.level), len(self.mean)
-        names = ("mean", "sd", f"{tail:g} %", "50 %", f"{100 - tail:g} %")
+        names = ("mean", "sd", f"{tail:g}%", "50%", f"{100 - tail:g}%")
         found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
         columns = {"cluster": [str(g) for g in range(k)], name: values}
         for number, component in enumerate(np.moveaxis(found, 2, 0)):
@@ -120,7 +120,7 @@ def align(
     """Relabel every draw to match the estimate, and summarize what belongs to its clusters.
 
     In a paper: *labels of the draws were matched to the estimate by maximal overlap; the mean of
-    cluster 2 was 4.1 (95 % interval 3.8 to 4.4)*.
+    cluster 2 was 4.1 (95% interval 3.8 to 4.4)*.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def cluster_parameters(
 ) -> ClusterParameters:
     """Posterior of a parameter of each estimated cluster: the mean over its items, draw by draw.
 
-    In a paper: *the mean of the items of cluster 2 was 4.1 (95 % interval 3.8 to 4.4)*.
+    In a paper: *the mean of the items of cluster 2 was 4.1 (95% interval 3.8 to 4.4)*.
 
     Parameters
     ----------
