@@ -108,11 +108,13 @@ class CredibleBall(Shown):
 
     @property
     def changes(self) -> list[str]:
-        """How the bounds differ from the estimate, in words; a partition at several edges is told once."""
+        """How the bounds without missing labels differ from the estimate; one at several edges is told once."""
         told: dict[str, str] = {}
         for name in _BOUNDS:
-            text = what_differs(self.labels, getattr(self, name)[0], names=self.items, other="it")
-            told.setdefault(text, f"{name} bound: {text}")
+            bound = getattr(self, name)[0]
+            if bound.min() >= 0:
+                text = what_differs(self.labels, bound, names=self.items, other="it")
+                told.setdefault(text, f"{name} bound: {text}")
         return [line for text, line in told.items() if text != EQUAL]
 
 
