@@ -72,7 +72,7 @@ def test_a_draw_of_weight_zero_within_the_radius_is_not_inside():
 def test_printing():
     ball = credible_ball([0, 0, 1, 1], [[0, 0, 1, 1]] * 3 + [[0, 0, 0, 1]] + [[0, 1, 1, 1]], 0.95)
     text = str(ball)
-    assert text.splitlines()[0] == "95 % credible ball around 2 clusters of 4 items"
+    assert text.splitlines()[0] == "95% credible ball around 2 clusters of 4 items"
     assert "upper vertical" in text
     assert "lower vertical" in text
     assert repr(ball).startswith("CredibleBall(loss=")

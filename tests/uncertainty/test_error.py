@@ -37,7 +37,7 @@ def test_independent_draws_have_the_textbook_error():
 
 
 def test_standard_error_covers_the_truth_for_sticky_chains():
-    """40 chains of one law: 95 % intervals around their means cover the common mean (at least 33)."""
+    """40 chains of one law: 95% intervals around their means cover the common mean (at least 33)."""
     rng = np.random.default_rng(1)
     found = [error(TRUTH, sticky(rng, 1000)) for _ in range(40)]
     means = np.array([one.expected_loss for one in found])
@@ -144,7 +144,7 @@ def test_importance_weights_are_covered():
         weights = (p / 0.5)[which] * rng.lognormal(0, 0.7, 200)
         found = error(TRUTH, epl.Draws(z, weights=weights))
         covered += abs(found.expected_loss - mean) < 1.96 * found.standard_error
-    assert 183 <= covered <= 197  # 95 %, and two and a half standard deviations
+    assert 183 <= covered <= 197  # 95%, and two and a half standard deviations
 
 
 def test_paired_comparison_is_sharper_than_two_errors():

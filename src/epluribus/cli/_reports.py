@@ -9,9 +9,9 @@ import numpy as np
 import epluribus as epl
 from epluribus import page
 from epluribus._files import about, check_target, write_whole
-from epluribus._parallel import INTERRUPTED, two_interrupts
+from epluribus._parallel import INTERRUPTED
 from epluribus._validate import check_choice, need
-from epluribus.cli._base import answer, command, given
+from epluribus.cli._base import answer, command, given, two_interrupts
 from epluribus.cli._data import read_items
 from epluribus.cli._draws import (
     best_or_labels,

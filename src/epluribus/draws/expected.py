@@ -311,7 +311,7 @@ def map_blocks(
     """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
 
     Blocks that have not begun when the time of `stopper` is up are left out, except the first. `on_done` is
-    called with each result, in the calling thread.
+    called with each result, in one thread.
     """
     # Fewer rows where they are long, so that a block of each thread fits in memory.
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))

@@ -108,7 +108,7 @@ def tiles(facts: Facts) -> list[tuple[str, str]]:
         (facts.worded("draws"), f"{draws.n_draws:,}"),
         *chains,
         (f"{facts.worded('expected loss')} ({best.loss.name}{unit})", number(best.expected_loss)),
-        (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
+        (f"clusters, {100 * k.level:g}% interval", span(*k.interval)),
     ]
 
 
@@ -118,7 +118,7 @@ def clusters(facts: Facts) -> Table:
     # The largest first; a stable sort, so that clusters of the same size keep their order.
     shown = np.argsort(-sizes, kind="stable")[:200]
     columns: dict[str, Any] = {"cluster": shown, "items": sizes[shown]}
-    columns["share"] = [f"{100 * share:.1f} %" for share in sizes[shown] / sizes.sum()]
+    columns["share"] = [f"{100 * share:.1f}%" for share in sizes[shown] / sizes.sum()]
     if table is not None:
         columns |= {"cohesion": table.cohesion[shown], "separation": table.separation[shown]}
         columns |= {"nearest": table.nearest[shown], "stability": table.stability[shown]}

@@ -122,7 +122,7 @@ def write_methods(facts: Facts) -> MethodsText:
         parts.append(f"A share of {share(ball.mass)} of the clusterings is within {radius} of it.")
     elif ball is not None:
         parts.append(
-            f"The {100 * ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
+            f"The {100 * ball.level:g}% credible ball around the estimate (Wade & Ghahramani 2018) has a "
             f"radius of {ball.loss.with_unit(number(ball.radius))}."
         )
         references.append(_WADE)
@@ -209,7 +209,7 @@ def _certificate(facts: Facts) -> str:
     among = f" among partitions {found.among}" if found.among else ""
     if found.proved:
         return facts.worded(f"The estimate was proved optimal{among} for these draws.")
-    # The verdict reads "within 3 %", of which the sentence needs the number.
+    # The verdict reads "within 3%", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
     return facts.worded(
         f"The expected loss of the estimate is at most {above} above the smallest possible{among} for these draws."

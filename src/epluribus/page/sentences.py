@@ -204,7 +204,7 @@ def _summary_checks(facts: Facts) -> Iterator[Check]:
     if not k.interval[0] <= chosen <= k.interval[1]:
         yield Check(
             False,
-            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
+            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g}% interval "
             f"({span(*k.interval)}) of the {facts.worded('draws')}. Which partition is best and how many "
             "clusters are likely are two questions.",
         )

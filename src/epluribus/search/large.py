@@ -248,7 +248,7 @@ class LargeRefiner:
     ) -> None:  # fmt: skip
         self.draws, self.weights, self.loss, self.rng = draws, weights, loss, rng
         self.settings, self.n_done = settings, 0.0
-        self._bar = Progress() if bar is None else bar
+        self._bar = Progress(0, settings.stopper) if bar is None else bar
         self.store = draws.store.hearing(settings.stopper)
         self.problem = self._with_items(np.empty((0, draws.n_distinct), dtype=np.uint8))
         self.most, tables = settings.most(draws.n_items), COLUMNS * draws.store.groups

@@ -97,7 +97,7 @@ class CredibleBall(Shown):
             "partitions": [len(k) for k in n_clusters],
         }
         k, n = int(self.labels.max()) + 1, len(self.labels)
-        title = f"{100 * self.level:g} % credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
+        title = f"{100 * self.level:g}% credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
         return Card(
             worded(title, self.kind),
             f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
@@ -108,11 +108,13 @@ class CredibleBall(Shown):
 
     @property
     def changes(self) -> list[str]:
-        """How the bounds differ from the estimate, in words; a partition at several edges is told once."""
+        """How the bounds without missing labels differ from the estimate; one at several edges is told once."""
         told: dict[str, str] = {}
         for name in _BOUNDS:
-            text = what_differs(self.labels, getattr(self, name)[0], names=self.items, other="it")
-            told.setdefault(text, f"{name} bound: {text}")
+            bound = getattr(self, name)[0]
+            if bound.min() >= 0:
+                text = what_differs(self.labels, bound, names=self.items, other="it")
+                told.setdefault(text, f"{name} bound: {text}")
         return [line for text, line in told.items() if text != EQUAL]
 
 
@@ -177,7 +179,7 @@ def credible_ball(
 ) -> CredibleBall:
     """Credible ball around an estimate, with its horizontal and vertical bounds.
 
-    In a paper: *with posterior probability of at least 95 %, the partition is within the radius of
+    In a paper: *with posterior probability of at least 95%, the partition is within the radius of
     the estimate; the bounds show the most different partitions, and those with fewest and most
     clusters, that are still credible*.
 

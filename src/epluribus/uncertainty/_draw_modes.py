@@ -35,11 +35,11 @@ from epluribus.draws import Draws
 from epluribus.draws.rows import resample
 
 _SIZE = (400, 300)
-"""Numbers of draws and of items that are looked at: enough to see a group of 5 %, in about a second."""
+"""Numbers of draws and of items that are looked at: enough to see a group of 5%, in about a second."""
 _PAIRS = 8192
 """Pairs of items that are multiplied at once: enough for fast products, in some ten megabytes."""
 _FEWEST = 0.04
-"""Smallest share of a group: a little less than 5 %, since the share in a sample varies."""
+"""Smallest share of a group: a little less than 5%, since the share in a sample varies."""
 _COHERENT = 1.1
 """Variance of a direction, relative to shuffled labels, from which it is kept: noise alone stays below."""
 _PEAK = 3.0

@@ -145,7 +145,7 @@ class Difference(Plain):
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is more than two standard errors, which is about 95 % confidence."""
+        """Whether the difference is more than two standard errors, which is about 95% confidence."""
         return bool(abs(self.difference) > 2.0 * self.standard_error)  # False for NaN
 
     def __str__(self) -> str:

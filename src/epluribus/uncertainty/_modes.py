@@ -246,7 +246,7 @@ def modes(
     Notes
     -----
     The rule looks for directions in which items move together, and for groups of draws along them, with fewer
-    draws between two groups than chance explains and at least 4 % of the draws in each. Partitions between which
+    draws between two groups than chance explains and at least 4% of the draws in each. Partitions between which
     items move one by one are one group. It looks at no more than 400 draws and 300 items, and depends on the draws
     alone: the same draws give the same number of modes. One mode is a fair summary if it is worth some 40
     independent draws, and if most items are with the others of their cluster in at least half of the draws.
