@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -459,7 +459,7 @@ class Rules:
         """The units, some of them together with the items on random shortest paths between their items."""
         from scipy.sparse.csgraph import breadth_first_order
 
-        cores, (group, item), graph = self.blocks.copy(), self.membership, self.graph
+        cores, (group, item), graph = self.blocks.copy(), self.membership, cast(Any, self.graph)
         for unit in map(self.unit, torn):
             free = np.ones(len(cores), np.bool_)
             free[item[np.isin(group, group[np.isin(item, unit)])]] = False

@@ -22,8 +22,9 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
 from epluribus.partition import by_size
 from epluribus.search._greedy import descend
-from epluribus.search._minimize import minimize, to_local
+from epluribus.search._minimize import minimize
 from epluribus.search.constrained import added_by_each, price_of
+from epluribus.search.large import LARGE
 from epluribus.search.problem import Problem
 
 
@@ -137,7 +138,7 @@ def minimize_all(
         )
     sample: Any = SimilarityMatrix.of(options["psm"]) if options.get("psm") is not None else draws
     if not isinstance(sample, SimilarityMatrix):
-        sample = draws = to_local(as_draws(sample))
+        sample = draws = as_draws(sample, LARGE)
     # One seed for all losses, so that they share the draws searched first and the starts.
     seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     stopper, found = Stopper(time_limit), []

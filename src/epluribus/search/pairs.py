@@ -58,15 +58,15 @@ class PairCosts(NamedTuple):
     tolerance: float
 
     @classmethod
-    def pays(cls, problem: Problem) -> bool:
-        """Whether the loss is a sum over pairs, and their matrix is small and quick to make."""
+    def that_pay(cls, problem: Problem) -> PairCosts | None:
+        """The matrix of a problem, if its loss is a sum over pairs, and this is small and quick to make."""
         n, p = problem.n_items, problem
         if n > MOST_ITEMS or p.missing or p.n_free < n or not counts_pairs(p.loss, n):
-            return False
+            return None
         # Mean numbers of clusters of a draw, and of items in the group of an item.
         k, group = float(p.n_clusters.mean()), p.members_seen / p.rows.size
-        room = 8.0 * n**2 <= available_memory() / 4
-        return room and p.rows.size * k >= _CELLS and n <= _ITEMS_PER_CLUSTER * min(k, group)
+        few = p.rows.size * k < _CELLS or n > _ITEMS_PER_CLUSTER * min(k, group)
+        return None if few or 8.0 * n**2 > available_memory() / 4 else cls.of(p)
 
     @classmethod
     def of(cls, problem: Problem, n_jobs: int = 1, stopper: Stopper | None = None) -> PairCosts:
