@@ -161,7 +161,6 @@ def test_paired_comparison_is_sharper_than_two_errors():
     same = compare(TRUTH, TRUTH, z)
     assert not same.clear
     assert str(same) == "A and B have the same expected loss (vi), 0 +- 0 apart"
-    assert "Difference(difference=-0." in repr(found)
 
 
 def test_a_difference_within_the_noise_is_called_so():
@@ -191,7 +190,6 @@ def test_too_few_draws_for_an_error():
     assert "too few draws for a standard error" in str(found)
     assert "too few to say what they are worth" in str(found)
     assert "nan" not in str(error([0, 1], [[0, 1]]))
-    assert "MonteCarloError(expected_loss=0.5" in repr(found)
 
 
 def test_one_chain_has_nothing_to_agree_with():

@@ -129,7 +129,6 @@ def test_draws_of_weight_zero_count_for_nothing():
 def test_printing():
     found = modes(around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0)), rng=1)
     assert "mode  weight  clusters  entries  loss within" in str(found)
-    assert repr(found).startswith("Modes(n_modes=2, weights=[0.")
 
 
 def test_bad_arguments_are_refused_in_words():

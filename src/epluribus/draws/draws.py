@@ -417,10 +417,11 @@ class Draws(Shown):
         return percent(1.0 - float(self.n_seen.mean()) / self.n_items)
 
 
-def as_draws(draws: DrawsLike) -> Draws:
-    """`draws` itself, or a `Draws` made from it."""
+def as_draws(draws: DrawsLike, near: int = 0) -> Draws:
+    """`draws` itself, or a `Draws` made from it; those on a cluster, of up to `near` items, are brought here."""
     if isinstance(draws, Draws):
-        return draws
+        away = draws.n_items <= near and not draws.store.in_one_piece
+        return draws.to_local() if away else draws
     if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
         if is_estimate(draws):
             raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
@@ -429,7 +430,7 @@ def as_draws(draws: DrawsLike) -> Draws:
             raise TypeError(f"'draws' must be a posterior sample; got {what}.")
         if is_similarity(draws):
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    return Draws(draws)
+    return as_draws(Draws(draws), near)
 
 
 def is_similarity(z: Any) -> bool:

@@ -19,7 +19,7 @@ Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ _BOUNDS = ("horizontal", "upper", "lower")
 """Fields of `CredibleBall` that hold partitions at its edge, in the order of `distances`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CredibleBall(Shown):
     """A credible ball around an estimate, and the partitions at its edge.
 
@@ -50,7 +50,7 @@ class CredibleBall(Shown):
     that are equally far from the center.
     """
 
-    labels: IntArray = field(repr=False)
+    labels: IntArray
     """(n_items,) canonical labels of the center."""
     loss: Loss
     """The distance."""
@@ -62,17 +62,17 @@ class CredibleBall(Shown):
     """Posterior probability of the ball: at least `level`."""
     n_inside: int
     """Number of distinct partitions among the draws in the ball."""
-    horizontal: IntArray = field(repr=False)
+    horizontal: IntArray
     """Most distant partitions in the ball."""
-    upper: IntArray = field(repr=False)
+    upper: IntArray
     """Of those with the fewest clusters, the most distant: upper vertical bound."""
-    lower: IntArray = field(repr=False)
+    lower: IntArray
     """Of those with the most clusters, the most distant: lower vertical bound."""
-    distances: FloatArray = field(repr=False)
+    distances: FloatArray
     """(3,) loss between the center and each bound: horizontal, upper, lower."""
-    inside: NDArray[np.bool_] = field(repr=False)
+    inside: NDArray[np.bool_]
     """(n_draws,) whether each draw is in the ball."""
-    items: tuple[str, ...] | None = field(default=None, repr=False)
+    items: tuple[str, ...] | None = None
     """Names of the items, if the draws have them."""
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
@@ -144,9 +144,6 @@ class NClusters(Shown):
     def probability(self, n_clusters: int) -> float:
         """Posterior probability of exactly this many clusters."""
         return float(self.probabilities[self.values == n_clusters].sum())
-
-    def __repr__(self) -> str:
-        return f"NClusters(mode={self.mode}, interval={self.interval}, level={self.level:g})"
 
     def _card(self) -> Card:
         lines = [

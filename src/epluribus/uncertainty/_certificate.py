@@ -90,12 +90,6 @@ class Certificate(Shown):
             within = f"within {_round_up(100 * self.relative_gap)}%"
         return within + (f" among partitions {self.among}" if self.among else "")
 
-    def __repr__(self) -> str:
-        return (
-            f"Certificate({self.verdict!r}, expected_loss={self.expected_loss:.6g}, "
-            f"lower_bound={self.lower_bound:.6g}, loss={self.loss.name!r})"
-        )
-
     def _card(self) -> Card:
         partition = " ".join(filter(None, ["partition", self.among]))
         if self.proved:

@@ -96,9 +96,6 @@ class PredictiveCheck(Plain):
         error = bits.std(ddof=1) / np.sqrt(bits.size) if bits.size > 1 else np.nan
         return float(bits.mean()), float(error)
 
-    def __repr__(self) -> str:
-        return f"PredictiveCheck(n_cells={len(self.rows)}, calibrated={self.calibrated})"
-
     def __str__(self) -> str:
         bits, error = self.gain
         gain = f"Clustering gains {bits:.2f} bits a cell (standard error {error:.2f})."

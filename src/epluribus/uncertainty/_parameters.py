@@ -66,9 +66,6 @@ class ClusterParameters(Plain):
     sizes: IntArray
     """(n_clusters,) number of items of each cluster."""
 
-    def __repr__(self) -> str:
-        return f"ClusterParameters(n_clusters={len(self.mean)}, shape={self.mean.shape[1:]})"
-
     def __str__(self) -> str:
         # The columns, and beside them those of each component of the parameter.
         tail, k = 50 * (1 - self.level), len(self.mean)
