@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import open_arrays
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import as_array, quoted
 from epluribus.readers import files
 from epluribus.readers.columns import CHAIN, number_on
-from epluribus.readers.text import read_table
+from epluribus.readers.text import TextTable
 
 CLOSE = 0.0101
 """How far from 1 probabilities may sum: those printed with two digits do so."""
@@ -127,26 +127,18 @@ def _from_array(
 
 def _read_file(path: Path, var: str | None) -> Soft:
     """The probabilities in one file, by its kind."""
-    files.check_exists(path)
-    ending, where = path.suffix.lower(), f"The file '{path}'"
-    if ending == ".npy":
-        return _from_array(files.load_numpy(path), where)
-    if ending == ".npz":
-        with open_arrays(path, "NumPy data") as archive:
-            return _from_variables({name: archive[name] for name in archive.files}, var, where)
-    if ending in (".nc", ".zarr"):
-        with files.open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
-            return _from_variables(data, var, where)
-    if files.is_text(path):
-        return _read_columns(path, var)
-    raise ValueError(f"{where} must be csv, npy, npz, nc or zarr to hold probabilities.")
+    data, where = files.load(path), f"The file '{path}'"
+    if isinstance(data, TextTable):
+        return _read_columns(data, path, var)
+    with data if hasattr(data, "close") else nullcontext():
+        named = isinstance(data, Mapping)
+        return _from_variables(data, var, where) if named else _from_array(data, where)
 
 
-def _read_columns(path: Path, var: str | None) -> Soft:
+def _read_columns(table: TextTable, path: Path, var: str | None) -> Soft:
     """Columns named by variable, item and cluster."""
     import pandas as pd
 
-    table, where = read_table(path), f"The file '{path}'"
     cells = table.numbers(path, gaps=True)
     names = [str(name).strip() for name in table.frame.columns]
     # The variable, item and cluster of each column; where they are all there, the table has no gaps.
@@ -158,7 +150,7 @@ def _read_columns(path: Path, var: str | None) -> Soft:
         whole = len(own) == shape[0] * shape[1] and max(items.min(), clusters.min()) <= 1
         columns = own.index.to_numpy()[np.lexsort((clusters, items))]
         variables[str(name)] = cells[:, columns.reshape(shape)] if whole else None
-    name = _pick(variables, var, where)
+    name = _pick(variables, var, f"The file '{path}'")
     values = variables[name]
     if values is None:
         raise ValueError(

@@ -78,18 +78,9 @@ class TextTable(NamedTuple):
         return floats
 
 
-def read_text(path: Path, var: str | None = None) -> Source:
-    """Labels in a text file, with the names and chains it has.
-
-    Parameters
-    ----------
-    path : Path
-        The file, perhaps compressed; ``-`` is standard input.
-    var : str, optional
-        The variable whose entries are the labels; an error for a file without a header.
-    """
-    table, where = read_table(path), f"the file '{path}'"
-    cells = to_array(table.frame)
+def text_source(table: TextTable, path: Path, var: str | None = None) -> Source:
+    """Labels in a text file, with the names and chains it has; `var` is an error without a header."""
+    cells, where = to_array(table.frame), f"the file '{path}'"
     if cells.dtype.kind == "U":  # among words, a number is a label only if it is an integer
         words = np.unique(np.ma.compressed(cells)).tolist()
         bad = [word for word in words if _is_number(word) and not float(word).is_integer()]
