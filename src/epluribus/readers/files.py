@@ -50,7 +50,7 @@ def read_source(path: Path, *, var: str | None = None) -> Source:
     """
     data, where = load(path), f"the file '{path}'"
     if isinstance(data, TextTable):
-        return text_source(data, path, var)
+        return text_source(data, var)
     if path.suffix.lower() in _R:
         return _from_r(data, var, where)
     if not isinstance(data, dict):
@@ -391,7 +391,7 @@ def read_matrix(path: Path) -> tuple[Any, Any]:
     """A similarity matrix in text, npy, npz (also one of SciPy's sparse kinds) or rds, and the names of its items."""
     data = load(path)
     if isinstance(data, TextTable):
-        return data.numbers(path), list(data.frame.columns) if data.named else None
+        return data.numbers(), list(data.frame.columns) if data.named else None
     if isinstance(data, dict) and "indptr" in data:
         from scipy.sparse import load_npz
 
