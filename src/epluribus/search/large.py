@@ -342,7 +342,7 @@ class LargeRefiner:
             raise Stopped from None
         self._check()
         units = problem.weights * (problem.f[0, 1] / pairs.scale)
-        sums = np.zeros((len(sizes), n), dtype=pairs.sum_type(self.draws.n_items))
+        sums = pairs.no_sums(len(sizes), self.draws.n_items)
         sums[: stay.shape[1]] = sum(
             u * stay[rows] for u, rows in zip(units, problem.rows.T, strict=True)
         ).T
