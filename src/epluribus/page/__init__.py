@@ -29,6 +29,7 @@ from epluribus.estimate import Estimate
 from epluribus.page import contents, sentences
 from epluribus.page.facts import ALL_LOSSES, gather
 from epluribus.page.paper import UNUSED, MethodsText, methods_alone, write_methods
+from epluribus.partition import check_estimate
 
 __all__ = ["MethodsText", "methods", "render", "report"]
 
@@ -128,7 +129,7 @@ def _call(name: str, options: Mapping[str, Any]) -> str:
         for key, value in options.items()
         if value is not None and value is not False
     ]
-    return f'epl.report(best, draws, "{name}"{"".join(given)})'
+    return f"epl.report(best, draws, {name!r}{''.join(given)})"
 
 
 def render(
@@ -154,8 +155,11 @@ def render(
     template = _template()
     facts = gather(best, draws, **options)
     values = {"facts": facts, "say": sentences, "show": contents}
-    # What a result says of itself.
+    # What a result says of itself: all below the title, or the title and the lines without tables.
     values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
+    values["lines"] = lambda found: [
+        text for text in (found._card().title, *values["parts"](found)) if "\n" not in text
+    ]
     # Style and script become part of the page, so that it is one file that opens offline.
     values |= {"style": resource("page.css"), "script": resource("page.js")}
     paper = write_methods(facts)
@@ -187,6 +191,7 @@ def methods(best: Estimate, draws: DrawsLike | None = None, **options: Any) -> M
     >>> len(found.references)
     4
     """
+    check_estimate(best)
     if draws is None:
         return methods_alone(best)
     return write_methods(gather(best, draws, **{"progress": False, **options}, skip=UNUSED))

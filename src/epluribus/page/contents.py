@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from epluribus import plots
 from epluribus._text import span
@@ -83,14 +84,12 @@ class Table(NamedTuple):
     """Whether a click on the head sorts it."""
 
 
-def _table(
-    caption: str, columns: Mapping[str, Any], *, digits: int = 4, sortable: bool = False
-) -> Table:
-    """A table by columns; numbers have this many significant digits, and a number below 0 is no cluster."""
+def _table(caption: str, columns: Mapping[str, Any], *, sortable: bool = False) -> Table:
+    """A table by columns; a number below 0 is no cluster."""
 
     def cell(value: Any) -> str:
-        if isinstance(value, float | np.floating):
-            return number(float(value), digits)
+        if isinstance(value, float):
+            return number(value)
         return value if isinstance(value, str) else "-" if value < 0 else f"{value:,}"
 
     cells = [[cell(value) for value in column] for column in columns.values()]
@@ -114,32 +113,32 @@ def tiles(facts: Facts) -> list[tuple[str, str]]:
 
 def clusters(facts: Facts) -> Table:
     """Size and, if known, solidity of each cluster: of the 200 largest."""
-    sizes, table, items = facts.best.sizes, facts.clusters, facts.items
-    # The largest first; a stable sort, so that clusters of the same size keep their order.
-    shown = np.argsort(-sizes, kind="stable")[:200]
-    columns: dict[str, Any] = {"cluster": shown, "items": sizes[shown]}
-    columns["share"] = [f"{100 * share:.1f} %" for share in sizes[shown] / sizes.sum()]
+    sizes, table, items = facts.best.sizes[:200], facts.clusters, facts.items
+    columns: dict[str, Any] = {"cluster": range(len(sizes)), "items": sizes}
+    columns["share"] = [f"{100 * n / facts.best.labels.size:.1f} %" for n in sizes]
     if table is not None:
-        columns |= {"cohesion": table.cohesion[shown], "separation": table.separation[shown]}
-        columns |= {"nearest": table.nearest[shown], "stability": table.stability[shown]}
+        for name in ("cohesion", "separation", "nearest", "stability"):
+            values = getattr(table, name)[:200]
+            columns[name] = values if name == "nearest" else [number(x, ".2f") for x in values]
     if items is not None:
-        columns["exemplar"] = [short(facts.draws.item_names[items.exemplars[c]], 24) for c in shown]
-    hidden = len(sizes) - len(shown)
+        names = facts.draws.item_names
+        columns["exemplar"] = [short(names[i], 24) for i in items.exemplars[:200]]
+    hidden = facts.best.n_clusters - len(sizes)
     more = f"; {hidden:,} smaller ones are not shown" if hidden else ""
-    return _table(f"Clusters, the largest first{more}", columns, digits=2, sortable=True)
+    return _table(f"Clusters, the largest first{more}", columns, sortable=True)
 
 
 def means(facts: Facts) -> Table | None:
     """The mean of each column of the data in each cluster, of the 20 largest, and in all."""
     if facts.data is None:
         return None
-    data, labels = read_data(facts.data, argument="data"), facts.best.labels
-    shown = np.argsort(-facts.best.sizes, kind="stable")[:20]
-    rows = [data[labels == c].mean(axis=0) for c in shown] + [data.mean(axis=0)]
+    data, sizes = read_data(facts.data, argument="data"), facts.best.sizes
     names = column_names(facts.data, data.shape[1]) or [f"x{j}" for j in range(data.shape[1])]
-    columns: dict[str, Any] = {"cluster": [*map(str, shown), "all"]}
-    columns["items"] = [*facts.best.sizes[shown], labels.size]
-    columns |= dict(zip(names[:20], np.transpose(rows), strict=False))
+    frame = pd.DataFrame(data, columns=names).iloc[:, :20]
+    found = frame.groupby(facts.best.labels).mean().head(20)
+    columns: dict[str, Any] = {"cluster": [*map(str, found.index), "all"]}
+    columns["items"] = [*sizes[: len(found)], len(data)]
+    columns |= {name: [*found[name], frame[name].mean()] for name in frame}
     cut = ", the first 20 columns" if len(names) > 20 else ""
     return _table(f"Means of the data by cluster{cut}", columns)
 

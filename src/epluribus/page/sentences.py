@@ -1,4 +1,4 @@
-"""The sentences of the page: the answer, the checks and what the pictures show, mostly those of the verdicts.
+"""The sentences of the page: the answer, the warnings and what the pictures show.
 
 They are plain text, which the template escapes; code stands between backticks. What was not computed is not
 mentioned, so that every sentence is true of its page.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,18 +22,9 @@ _ESS = 400
 """Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 
 
-class Check(NamedTuple):
-    """One line of the diagnostics."""
-
-    fine: bool
-    """Whether it speaks for the answer; otherwise it is a warning."""
-    text: str
-    """What was found and, for a warning, what to do."""
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A number with this many significant digits, as the page writes it; a dash for NaN."""
-    return "–" if math.isnan(value) else f"{value:.{digits}g}"  # noqa: RUF001 - the dash of an empty cell
+def number(value: float, form: str = ".4g") -> str:
+    """A number as the page writes it; a dash for NaN."""
+    return "–" if math.isnan(value) else f"{value:{form}}"  # noqa: RUF001 - the dash of an empty cell
 
 
 def share(probability: float) -> str:
@@ -46,6 +37,16 @@ def share(probability: float) -> str:
     if 0 < probability < 0.005:
         return "below 0.01"
     return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
+
+
+def sentence(text: str) -> str:
+    """A line of a card as a sentence.
+
+    >>> sentence("  radius 0.5 bits")
+    'Radius 0.5 bits.'
+    """
+    text = text.strip()
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
 def degenerate(facts: Facts) -> str:
@@ -66,11 +67,6 @@ def degenerate(facts: Facts) -> str:
     return ""
 
 
-def health_lines(facts: Facts) -> list[str]:
-    """The lines on chains, items and modes that stand with every answer."""
-    return [] if facts.health is None or degenerate(facts) else facts.health.lines
-
-
 def answer(facts: Facts) -> str:
     """The answer in a few sentences, with what a reader must know before trusting it."""
     best, sizes = facts.best, facts.best.sizes
@@ -81,12 +77,14 @@ def answer(facts: Facts) -> str:
         return f"The partition of the {items} has {has}{largest}. {problem}"
     # A search proves nothing about partitions it did not visit: hence "that were tried".
     tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
+    within, mass = "the draws", f" with probability {share(facts.n_clusters.mass)}"
+    if facts.n_clusters.mass == 1:
+        within, mass = "all draws", ""
     parts = [
         facts.worded(
             f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
-            f"smallest expected loss, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In the "
-            f"draws the number of clusters is {span(*facts.n_clusters.interval)} with probability "
-            f"{share(facts.n_clusters.mass)}."
+            f"smallest expected loss, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In "
+            f"{within} the number of clusters is {span(*facts.n_clusters.interval)}{mass}."
         )
     ]
     if facts.disagree:
@@ -115,20 +113,6 @@ def loose_clusters(facts: Facts) -> str:
     return ""
 
 
-def n_clusters_sentence(facts: Facts) -> str:
-    """What the bars of the number of clusters show, in a sentence or two."""
-    k, chosen = facts.n_clusters, facts.best.n_clusters
-    # All draws have the same number: there are no bars, and the sentence stands alone.
-    if k.probability(k.mode) == 1:
-        other = "" if chosen == k.mode else f"; the estimate has {chosen}"
-        return facts.worded(f"Every draw has {count(k.mode, 'cluster')}{other}.")
-    return facts.worded(
-        f"Most frequent: {k.mode} (probability {share(k.probability(k.mode))}); mean {k.mean:.2f}; "
-        f"{span(*k.interval)} with probability {share(k.mass)}. "
-        f"The estimate has {chosen} (probability {share(k.probability(chosen))})."
-    )
-
-
 def items_sentence(facts: Facts, at_most: int) -> str:
     """Which items the table shows, if it has room for `at_most`."""
     n = len(facts.best.labels)
@@ -147,87 +131,44 @@ def other_sentences(facts: Facts) -> list[str]:
         what_differs(facts.best.labels, one, names=facts.draws.items, other=name)
         for name, one in zip(names, facts.others, strict=False)
     ]
-    return [f"{text[0].upper()}{text[1:]}." for text in told if text != EQUAL]
+    return [sentence(text) for text in told if text != EQUAL]
 
 
-def checks(facts: Facts) -> list[Check]:
-    """What speaks against the draws, the search and the summary, followed by what speaks for them."""
+def warnings(facts: Facts) -> list[str]:
+    """What speaks against the draws, the search and the summary, beside the lines of `health`."""
     problem = degenerate(facts)
-    if problem:
-        return [Check(False, problem)]
-    # The sort is stable: warnings move to the front, and those on chains, on which all others depend, stay first.
-    found = [*_chain_checks(facts), *_summary_checks(facts), *_search_checks(facts)]
-    if facts.disagree:  # until chains agree, nothing else is fine
-        found = [check for check in found if not check.fine]
-    return sorted(found, key=lambda check: check.fine)
+    return [problem] if problem else [*_about_draws(facts), *_about_search(facts)]
 
 
-def _chain_checks(facts: Facts) -> Iterator[Check]:
-    """Whether the chains agree, by the one rule, and are long enough; an ensemble has no chains."""
-    error = facts.error
-    if error is None or facts.ensemble:
-        return
-    found = error.agreement
-    if error.n_chains == 1 and found.agree is not False:
-        text = "There is only one chain, and no telling what another would have found: run four from different starts."
-        yield Check(False, text)
-    else:
-        yield Check(found.agree is True, f"{found.sentence} {found.advice}".strip())
-    # Split R-hat compares halves of chains, and needs at least two draws in each.
-    if math.isnan(error.rhat):
-        yield Check(False, "There are too few draws in a chain to judge whether it has mixed.")
-        return
-    if error.few_carry:
-        yield Check(False, error.few_carry)
+def _about_draws(facts: Facts) -> Iterator[str]:
+    """Whether the draws are enough, and the estimate has a usual number of clusters."""
+    error, k, chosen = facts.error, facts.n_clusters, facts.best.n_clusters
     # Consecutive draws resemble each other: a thousand of them may be worth ten independent ones.
-    enough = error.ess >= _ESS
-    advice = "" if enough else f", fewer than the {_ESS} often advised: run the sampler longer"
-    yield Check(
-        enough,
-        f"R-hat of the loss is {error.rhat:.3f}. The {count(error.n_draws, 'draw')} are worth about "
-        f"{error.ess:,.0f} independent ones for the expected loss (standard error "
-        f"{number(error.standard_error, 2)}){advice}.",
-    )
-
-
-def _summary_checks(facts: Facts) -> Iterator[Check]:
-    """Whether items are supported, one partition is a fair summary, and its number of clusters a usual one."""
-    table = facts.items
-    if table is not None and facts.health is not None:
-        sure = (table.support >= 0.5) & ~(table.runner_up_support > table.support)
-        loose = loose_clusters(facts)
-        yield Check(bool(sure.all()) and not loose, f"Items: {facts.health.items}. {loose}".strip())
-    # None: nothing was tested.
-    if facts.modes is not None and facts.modes.fair is not None:
-        yield Check(facts.modes.fair, facts.modes.sentence)
-    k, chosen = facts.n_clusters, facts.best.n_clusters
+    if error is not None and not facts.ensemble and error.ess < _ESS:
+        yield (
+            f"For the expected loss the draws are worth about {error.ess:,.0f} independent ones, fewer than the "
+            f"{_ESS} often advised: run the sampler longer."
+        )
     if not k.interval[0] <= chosen <= k.interval[1]:
-        yield Check(
-            False,
+        yield (
             f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
             f"({span(*k.interval)}) of the {facts.worded('draws')}. Which partition is best and how many "
-            "clusters are likely are two questions.",
+            "clusters are likely are two questions."
         )
 
 
-def _search_checks(facts: Facts) -> Iterator[Check]:
+def _about_search(facts: Facts) -> Iterator[str]:
     """Whether the search ended by itself, and whether another partition is known to be better."""
     best, table = facts.best, facts.comparison
     if not best.converged:
-        text = "The search was stopped early: a longer one may find a better partition."
-        yield Check(False, text)
+        yield "The search was stopped early: a longer one may find a better partition."
     # Column 0 has the expected losses under the reported loss. If a partition found for another loss is
     # better there, by more than rounding, the search has missed it, or was not allowed to find it.
     if table is not None:
         winner = int(np.argmin(table.expected_losses[:, 0]))
         if table.expected_losses[winner, 0] < best.expected_loss * (1 - 1e-9):
             why = f"Its search was not limited to partitions {facts.bound}."
-            yield Check(
-                False,
+            yield (
                 f"The estimate for {table.names[winner]} has a smaller {facts.worded('expected loss')} "
-                f"({best.loss.name}) than the one reported. {why if facts.bound else 'Search with more starts.'}",
+                f"({best.loss.name}) than the one reported. {why if facts.bound else 'Search with more starts.'}"
             )
-    if facts.certificate is not None and facts.certificate.proved:
-        yield Check(
-            True, facts.worded(f"The partition is {facts.certificate.verdict} for these draws.")
-        )
