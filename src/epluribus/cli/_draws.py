@@ -21,13 +21,12 @@ from epluribus.cli import _base as cli
 from epluribus.cli._base import answer, given
 from epluribus.constraints import Constraints
 from epluribus.draws import Draws
-from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
+from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.partition import item_names, matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
 from epluribus.search import Comparison
-from epluribus.uncertainty import Health
 
 
 def split_losses(text: str) -> list[str | Loss]:
@@ -147,40 +146,35 @@ def summarize(args: Namespace) -> int:
         return _summarize_all(args, epl.minimize_all(draws, losses, **options))
     best = epl.minimize(draws, losses[0], **options)
     stopped, health, certainty = "this is the best so far" if best.interrupted else "", None, None
+    has_column = args.out is not None and (
+        cli.is_stream(args.out) or args.out.suffix.lower() in writers.WITH_COLUMNS
+    )
     try:
         # Checks take time; a user who interrupts wants the labels now.
         if draws is not None and not stopped:
             health = best.health(draws)
-            if args.out is not None:
+            if has_column:
                 certainty = writers.columns(best, draws)["certainty"]
     except KeyboardInterrupt:
         stopped = "the answer was not checked"
-    _tell(args, best, health, certainty)
+    data = best.to_dict() | ({} if health is None else {"health": health.to_dict()})
+    text = str(best._card({} if health is None else health.facts.facts))
+    table = writers.columns(best, certainty)
+    _deliver(args, data, text, table, lambda to: writers.write_estimate(to, best, certainty))
     return cli.interrupted(stopped) if stopped else 0
 
 
-def without_python(best: Estimate) -> list[str]:
-    """What an estimate says about itself, but for the functions of Python to call next."""
-    return [line for line in str(best).splitlines() if NEXT not in line]
-
-
-def _tell(args: Namespace, best: Estimate, health: Health | None, certainty: Any) -> None:
-    """Write the labels and print the answer."""
-    lines = without_python(best)
-    if health is not None and best.converged:
-        lines += [f"  {line}" for line in health.lines]
+def _deliver(args: Namespace, data: Any, text: str, table: Any, write: Any) -> None:
+    """Write the labels into the pipe or the file that was asked for, and print the answer."""
     if cli.is_stream(args.out):
-        # The labels are for the next program in the pipe, the summary for the user.
-        write_columns(cli.data_stream(), writers.columns(best, certainty))
-        print("\n".join(lines), file=sys.stderr)
+        # The labels are for the next program in the pipe, the answer for the user.
+        write_columns(cli.data_stream(), table)
+        print(text, file=sys.stderr)
         return
     if args.out is not None:
-        # Only csv and parquet have a column for the certainty; asking for it in others is an error.
-        has_column = args.out.suffix.lower() in writers.WITH_COLUMNS
-        writers.write_estimate(args.out, best, certainty if has_column else None)
-        lines.append(f"  labels written to {args.out}")
-    found = {} if health is None else {"health": health.to_dict()}
-    answer(args, {**best.to_dict(), **found}, "\n".join(lines))
+        write(args.out)
+        text += f"\n  labels written to {args.out}"
+    answer(args, data, text)
 
 
 def _summarize_all(args: Namespace, found: Comparison) -> int:
@@ -188,22 +182,14 @@ def _summarize_all(args: Namespace, found: Comparison) -> int:
     # One column of labels for each loss, under its name.
     items = writers.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
-    text = str(found)
-    if cli.is_stream(args.out):
-        write_columns(cli.data_stream(), table)
-        print(text, file=sys.stderr)
-    else:
-        if args.out is not None:
-            writers.write_table(args.out, table)
-            text += f"\nlabels written to {args.out}"
-        data = {
-            "losses": list(found.names),
-            "estimates": [one.to_dict() for one in found],
-            "expected_losses": np.asarray(found.expected_losses).tolist(),
-            "distances": np.asarray(found.distances).tolist(),
-            "changes": found.changes,
-        }
-        answer(args, data, text)
+    data = {
+        "losses": list(found.names),
+        "estimates": [one.to_dict() for one in found],
+        "expected_losses": np.asarray(found.expected_losses).tolist(),
+        "distances": np.asarray(found.distances).tolist(),
+        "changes": found.changes,
+    }
+    _deliver(args, data, str(found), table, lambda path: writers.write_table(path, table))
     stopped = any(one.interrupted for one in found)
     return cli.interrupted("these are the best so far") if stopped else 0
 

@@ -19,7 +19,6 @@ from epluribus.cli._draws import (
     read_draws,
     resources,
     search_options,
-    without_python,
 )
 from epluribus.estimate import raise_if_interrupted
 from epluribus.partition import matched
@@ -95,7 +94,7 @@ def report(args: Namespace) -> int:
         with about(args.network or "", "network"):
             page.report(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
     found = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
-    answer(args, found, "\n".join([*without_python(best), f"  page written to {args.out}"]))
+    answer(args, found, f"{best._card({})}\n  page written to {args.out}")
     # The page is written, but a script must see that parts of it may be missing.
     return INTERRUPTED if said else 0
 
