@@ -137,7 +137,7 @@ class Plain:
     """An object that a notebook shows as it is printed."""
 
     def _repr_html_(self) -> str:
-        return f'<pre style="white-space:pre-wrap">{escape(str(self))}</pre>'
+        return f'<pre style="{_TEXT}">{escape(str(self))}</pre>'
 
 
 class Rows(Shown):

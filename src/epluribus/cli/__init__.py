@@ -1,6 +1,6 @@
 """The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws`, `_reports` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one
+`_draws` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one
 line on standard error and an exit code.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from epluribus.cli._base import COMMANDS, interrupted, parse, remark
 
 # The commands, in the order in which they are listed.
-from epluribus.cli import _draws, _reports, _models  # isort: skip  # noqa: F401
+from epluribus.cli import _draws, _models  # isort: skip  # noqa: F401
 
 __all__ = ["main"]
 

@@ -1,6 +1,6 @@
 """One self-contained HTML page on an estimate and the draws behind it.
 
-`facts` computes what the page states; `sentences` and `contents` put it into words, tables and pictures, `paper` into a
+`facts` computes what the page states; `contents` puts it into words, tables and pictures, `paper` into a
 paragraph for a paper. Modes, ball, certificate and the like are shown as `print` shows them, by their cards.
 `page.html` is the template; its style and script lie beside it and become part of the page, so that it is one file
 that opens offline.
@@ -26,7 +26,7 @@ from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
-from epluribus.page import contents, sentences
+from epluribus.page import contents
 from epluribus.page.facts import ALL_LOSSES, gather
 from epluribus.page.paper import UNUSED, MethodsText, methods_alone, write_methods
 from epluribus.partition import check_estimate
@@ -154,7 +154,7 @@ def render(
     need("matplotlib", "report", "The report")
     template = _template()
     facts = gather(best, draws, **options)
-    values = {"facts": facts, "say": sentences, "show": contents}
+    values = {"facts": facts, "show": contents}
     # What a result says of itself: all below the title, or the title and the lines without tables.
     values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
     values["lines"] = lambda found: [
@@ -208,7 +208,6 @@ def _template() -> Any:
     # JSON without blanks, and never NaN, which browsers refuse to parse.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters |= {"count": count, "hash": _hash}
-    environment.filters |= {"number": sentences.number, "share": sentences.share}
     python = platform.python_version()
     versions = f"epluribus {__version__}, NumPy {np.__version__}, Python {python}"
     environment.globals |= {"versions": versions, "all_losses": ALL_LOSSES}

@@ -10,8 +10,8 @@ from epluribus._cards import Card, Shown
 from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
+from epluribus.page.contents import degenerate, share
 from epluribus.page.facts import Facts
-from epluribus.page.sentences import degenerate, share
 
 _CITED = {
     "Balocchi & Wade 2025": "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "

@@ -22,13 +22,14 @@ Stephens, M. (2000). Dealing with label switching in mixture models. JRSS B 62, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from epluribus._cards import Plain
-from epluribus._text import plain_table, worded
+from epluribus._cards import Plain, Rows
+from epluribus._text import worded
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
@@ -43,7 +44,7 @@ _CELLS = 4_000_000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ParameterSummary(Plain):
+class ParameterSummary(Rows):
     """A parameter of the clusters, summarized over the draws.
 
     Arrays have shape (n_clusters, ...), where ... is the shape of the parameter in one cluster. Mean, sd and
@@ -61,22 +62,27 @@ class ParameterSummary(Plain):
     level: float = 0.95
     """Probability of the interval."""
 
-    def _table(self, name: str, values: list[Any]) -> str:
-        """The columns, and beside them those of each component of the parameter, as text."""
+    components: tuple[str, ...] = ("",)
+    """Names of the numbers that the parameter has in one cluster: those of a labeled array, or 0, 1, ..."""
+    _index: ClassVar[str] = "cluster"
+
+    def columns(self) -> dict[str, Any]:
+        """The table as lists by name, with the columns of each number of the parameter beside each other."""
         tail, k = 50 * (1 - self.level), len(self.mean)
         names = ("mean", "sd", f"{tail:g} %", "50 %", f"{100 - tail:g} %")
         found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
-        columns = {"cluster": [str(g) for g in range(k)], name: values}
-        for number, component in enumerate(np.moveaxis(found, 2, 0)):
-            suffix = f" [{number}]" if found.shape[2] > 1 else ""
-            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
-        return "\n".join(plain_table(columns))
+        columns = {"cluster": list(range(k)), **self._first()}
+        for component, values in zip(self.components, np.moveaxis(found, 2, 0), strict=True):
+            suffix = f" [{component}]" if component else ""
+            columns |= {n + suffix: c.tolist() for n, c in zip(names, values, strict=True)}
+        return columns
+
+    def _first(self) -> dict[str, list[Any]]:
+        """The columns that come first."""
+        return {"present": self.present.tolist()}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_clusters={len(self.mean)}, shape={self.mean.shape[1:]})"
-
-    def __str__(self) -> str:
-        return self._table("present", [f"{value:.3f}" for value in self.present])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -207,7 +213,8 @@ def _summarize(
         if len(has):
             theta = values[has, raw[has, mine[has].argmax(axis=1)]]
             found[:, g] = _moments(theta, weights[has], 0.95)
-    return ParameterSummary(found[0], found[1], found[2:], present)
+    names = _component_names(values, values.shape[2:])
+    return ParameterSummary(found[0], found[1], found[2:], present, components=names)
 
 
 def _moments(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
@@ -235,8 +242,8 @@ class ClusterParameters(ParameterSummary):
     sizes: IntArray
     """(n_clusters,) number of items of each cluster."""
 
-    def __str__(self) -> str:
-        return self._table("size", self.sizes.tolist())
+    def _first(self) -> dict[str, list[Any]]:
+        return {"size": self.sizes.tolist()}
 
 
 def cluster_parameters(
@@ -325,8 +332,20 @@ def cluster_parameters(
     has = sample.draw_weights > 0
     found = _moments(by_cluster[has], sample.draw_weights[has], width)
     sizes = np.bincount(labels)
-    summary = found[0], found[1], found[2:], np.ones(len(sizes)), width
+    given = item_parameters if parameters is None else parameters
+    names = _component_names(given, by_cluster.shape[2:])
+    summary = found[0], found[1], found[2:], np.ones(len(sizes)), width, names
     return ClusterParameters(*summary, values=by_cluster, sizes=sizes)
+
+
+def _component_names(given: Any, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Names of the numbers of a parameter: of a labeled array its own, else their places."""
+    if not shape:
+        return ("",)
+    places = [range(n) for n in shape]
+    if hasattr(given, "dims") and len(given.dims) > len(shape):
+        places = [given[dim].values for dim in given.dims[-len(shape) :]]
+    return tuple(", ".join(map(str, one)) for one in product(*places))
 
 
 def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> FloatArray:
