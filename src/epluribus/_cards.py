@@ -128,13 +128,19 @@ class Shown:
     def __str__(self) -> str:
         return str(self._card())
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return self._card().html()
 
 
 class Plain:
-    """An object that a notebook shows as it is printed."""
+    """An object that a notebook and the prompt show as it is printed."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f'<pre style="{_TEXT}">{escape(str(self))}</pre>'

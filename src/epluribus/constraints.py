@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -69,36 +69,6 @@ class Constraints:
         given = ((one.name, getattr(self, one.name)) for one in fields(self))
         return f"Constraints({', '.join(f'{k}={shown(v)}' for k, v in given if v is not None)})"
 
-    def read(self, draws: Draws, k_min: int, k_max: int | None, *, undecided: bool) -> Rules | None:
-        """What they mean for the items of the draws; see `read_constraints`."""
-        names, n = ItemNames(draws), draws.n_items
-        blocks = np.arange(n)
-        for group in _groups("must_link", self.must_link, names):
-            blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
-        apart, alike = (
-            _groups("cannot_link", self.cannot_link, names),
-            _sources(self.sources, names),
-        )
-        edges = None if self.contiguity is None else _edges(self.contiguity, names)
-        least = 1 if self.min_size is None else check_count(self.min_size, "min_size")
-        linked = np.bincount(blocks)[np.bincount(blocks) > 1]
-        items = count(int(linked.sum()), "item")
-        said = {
-            "must_link": len(linked) and f"{items} in {count(len(linked), 'must-link')}",
-            "cannot_link": len(apart) and count(len(apart), "cannot-link"),
-            "sources": len(alike) and "at most one item of each source in a cluster",
-            "contiguity": edges is not None and "clusters connected in the graph",
-            "min_size": least > 1 and f"clusters of at least {least} items",
-        }
-        words = {name: str(one) for name, one in said.items() if one}
-        found = Rules(relabel(blocks), (*apart, *alike), edges, least, words)
-        whole = np.zeros(n, dtype=np.int64)
-        parts = whole if found.graph is None else components(found.graph, whole)
-        _check_blocks(found, len(apart), names, parts)
-        if not undecided:
-            _check_sizes(found, int(parts.max()) + 1, k_min, k_max)
-        return found if words else None
-
 
 def read_constraints(
     given: Constraints | None,
@@ -112,12 +82,40 @@ def read_constraints(
 
     If items may stay `undecided`, numbers and sizes of clusters contradict nothing: those too many stay out.
     """
-    if given is not None and not isinstance(given, Constraints):
+    if given is None:
+        return None
+    if not isinstance(given, Constraints):
         raise TypeError(
             "'constraints' must be a Constraints, such as epluribus.Constraints(must_link=[(0, 1)]); got "
             f"{shown(given)}."
         )
-    return None if given is None else given.read(draws, k_min, k_max, undecided=undecided)
+    names, n = ItemNames(draws), draws.n_items
+    blocks = np.arange(n)
+    for group in _groups("must_link", given.must_link, names):
+        blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
+    apart, alike = (
+        _groups("cannot_link", given.cannot_link, names),
+        _sources(given.sources, names),
+    )
+    edges = None if given.contiguity is None else _edges(given.contiguity, names)
+    least = 1 if given.min_size is None else check_count(given.min_size, "min_size")
+    sizes = np.bincount(blocks)
+    linked = sizes[sizes > 1]
+    items = count(int(linked.sum()), "item")
+    said = {
+        "must_link": len(linked) and f"{items} in {count(len(linked), 'must-link')}",
+        "cannot_link": len(apart) and count(len(apart), "cannot-link"),
+        "sources": len(alike) and "at most one item of each source in a cluster",
+        "contiguity": edges is not None and "clusters connected in the graph",
+        "min_size": least > 1 and f"clusters of at least {least} items",
+    }
+    words = {name: str(one) for name, one in said.items() if one}
+    found = Rules(relabel(blocks), (*apart, *alike), edges, least, words)
+    parts = found.connected(np.zeros(n, dtype=np.int64))
+    _check_blocks(found, len(apart), names, parts)
+    if not undecided:
+        _check_sizes(found, int(parts.max()) + 1, k_min, k_max)
+    return found if words else None
 
 
 class ItemNames:
@@ -313,6 +311,17 @@ class Rules:
 
     # --- which partitions are allowed ---
 
+    def connected(self, labels: IntArray) -> IntArray:
+        """The connected parts of the clusters, numbered, or the clusters without a graph; -1 stays -1."""
+        if self.edges is None:
+            return tidy(labels)
+        from scipy.sparse.csgraph import connected_components
+
+        inner = self.edges[labels[self.edges[:, 0]] == labels[self.edges[:, 1]]]
+        # Items in no cluster are parts as well, which are not numbered.
+        _, parts = connected_components(_adjacency(inner, len(labels)), directed=False)
+        return tidy(np.where(labels < 0, -1, parts))
+
     @cached_property
     def membership(self) -> tuple[IntArray, IntArray]:
         """The groups as two arrays: for each item of each group the number of the group, and the item."""
@@ -323,7 +332,7 @@ class Rules:
     @cached_property
     def graph(self) -> sparse.csr_array | None:
         """(n_items, n_items) symmetric adjacency matrix of the graph; None for none."""
-        return None if self.edges is None else adjacency(self.edges, len(self.blocks))
+        return None if self.edges is None else _adjacency(self.edges, len(self.blocks))
 
     @cached_property
     def first(self) -> IntArray:
@@ -346,14 +355,13 @@ class Rules:
 
     def allow(self, labels: IntArray) -> bool:
         """Whether a partition obeys; items with a label of -1 are in no cluster."""
-        if np.any(labels[self.first][self.blocks] != labels) or len(
-            self.clashes(labels, labels)[0]
-        ):
-            return False
-        if self.graph is not None and components(self.graph, labels).max() > labels.max():
-            return False
         sizes = np.bincount(labels[labels >= 0])
-        return not np.any((sizes > 0) & (sizes < self.min_size))
+        return not (
+            np.any(labels[self.first][self.blocks] != labels)
+            or len(self.clashes(labels, labels)[0])
+            or np.any((sizes > 0) & (sizes < self.min_size))
+            or self.connected(labels).max() > labels.max()
+        )
 
     def allowed_sets(self) -> NDArray[np.bool_]:
         """(2**n_items,) which sets of a few items may be clusters; bit i of a set is item i."""
@@ -423,7 +431,7 @@ class Rules:
         Items with a label of -1 stay out, with all of their unit. Where items must be apart, that of item `lead`
         stays where it is.
         """
-        n, cores, graph = len(labels), self.blocks, self.graph
+        n, cores = len(labels), self.blocks
         while True:
             first = np.unique(cores, return_index=True)[1]
             rank = rng.permutation(len(first))
@@ -440,20 +448,18 @@ class Rules:
                 part = np.zeros(len(first), dtype=np.int64)
                 np.maximum.at(part, cores[later], place)
                 new += far * part[cores]
-            if graph is None:
-                return tidy(new)
-            new = components(graph, new)
+            new = self.connected(new)
             torn = np.unique(self.blocks[new != new[first][cores]])
             if len(torn) == 0 or cores is not self.blocks:
                 return new
             # Once more, with units that fall apart together with items that connect them.
-            cores = self._connected(torn, graph, rng)
+            cores = self._joined(torn, rng)
 
-    def _connected(self, torn: IntArray, graph: Any, rng: Generator) -> IntArray:
+    def _joined(self, torn: IntArray, rng: Generator) -> IntArray:
         """The units, some of them together with the items on random shortest paths between their items."""
         from scipy.sparse.csgraph import breadth_first_order
 
-        cores, (group, item) = self.blocks.copy(), self.membership
+        cores, (group, item), graph = self.blocks.copy(), self.membership, cast(Any, self.graph)
         for unit in map(self.unit, torn):
             free = np.ones(len(cores), np.bool_)
             free[item[np.isin(group, group[np.isin(item, unit)])]] = False
@@ -479,18 +485,7 @@ def _lists(keys: IntArray, n: int, values: IntArray) -> tuple[IntArray, IntArray
     return first, values[np.argsort(keys, kind="stable")]
 
 
-def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
-    """(n_items,) the connected parts of the clusters, numbered; items with a label of -1 are in none."""
-    from scipy.sparse.csgraph import connected_components
-
-    i, j = graph.nonzero()
-    same = labels[i] == labels[j]
-    inner = adjacency(np.stack([i[same], j[same]], axis=1), len(labels))
-    # Those in no cluster are parts as well, which are not numbered.
-    return tidy(np.where(labels < 0, -1, connected_components(inner, directed=False)[1]))
-
-
-def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
+def _adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
     """The symmetric 0-1 matrix of pairs of items."""
     from scipy import sparse
 

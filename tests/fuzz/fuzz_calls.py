@@ -85,7 +85,7 @@ NAMES = {
         plausibility psm sample soft_draws""",
     search: "exact greedy merge recombine undecided_costs",
     changes: "what_differs",
-    uncertainty: """align chips cluster_parameters clusters compare credible_set error health items left_out
+    uncertainty: """chips cluster_parameters clusters compare credible_set error health items left_out
         n_clusters_posterior probability stability""",
     partition: "canonical contingency join meet n_partitions",
     losses: "binder get vi",

@@ -216,7 +216,7 @@ def test_noisy_starts_disturb_a_draw():
 
 
 def test_the_first_draws_searched_are_chosen_by_weight():
-    """One of 1500 draws carries 90 % of the weight: it counts as much among the few searched first."""
+    """One of 1500 draws carries 90% of the weight: it counts as much among the few searched first."""
     z = np.random.default_rng(0).integers(4, size=(1500, 16))
     weights = np.ones(1500)
     weights[17] = 9 * 1499

@@ -141,8 +141,7 @@ def test_tables_print_the_uncertain_first():
     best = epl.minimize(draws, rng=0)
     table = items(best, draws)
     assert str(table).splitlines()[1].startswith("c ")
-    assert repr(table) == "ItemTable(n_items=6, lowest_support=0.6667)"
-    assert "ClusterTable(n_clusters=2" in repr(clusters(best, draws))
+    assert repr(table) == str(table)
     assert table.to_pandas().index[0] == "c"
     assert clusters(best, draws).to_pandas().shape == (2, 6)
     many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)

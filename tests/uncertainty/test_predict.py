@@ -91,7 +91,6 @@ def test_predictions_as_text_and_table():
     assert found.labels.tolist() == [0, 1, -1]
     assert str(found).splitlines()[3].split()[:2] == ["2", "new"]
     assert found.to_pandas().shape == (3, 5)
-    assert repr(found) == "Prediction(n_new=3, n_clusters=2)"
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
     for bad, message in (
         (lambda: epl.uncertainty.predict(best, draws, 3, [1]), "'model' must be a mixture"),

@@ -17,10 +17,10 @@ import numpy as np
 import epluribus as epl
 from epluribus import page, writers
 from epluribus._files import about, check_target, write_columns, write_whole
-from epluribus._parallel import INTERRUPTED, two_interrupts
+from epluribus._parallel import INTERRUPTED
 from epluribus._validate import check_choice, need
 from epluribus.cli import _base as cli
-from epluribus.cli._base import answer, given
+from epluribus.cli._base import answer, given, two_interrupts
 from epluribus.cli._data import read_items
 from epluribus.constraints import Constraints
 from epluribus.draws import Draws

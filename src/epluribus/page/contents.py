@@ -167,7 +167,7 @@ def _about_draws(facts: Facts) -> Iterator[str]:
         )
     if not k.interval[0] <= chosen <= k.interval[1]:
         yield (
-            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g} % interval "
+            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g}% interval "
             f"({span(*k.interval)}) of the {facts.worded('draws')}. Which partition is best and how many "
             "clusters are likely are two questions."
         )
@@ -268,7 +268,7 @@ def tiles(facts: Facts) -> list[tuple[str, str]]:
         (facts.worded("draws"), f"{draws.n_draws:,}"),
         *chains,
         (f"{facts.worded('expected loss')} ({best.loss.name}{unit})", number(best.expected_loss)),
-        (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
+        (f"clusters, {100 * k.level:g}% interval", span(*k.interval)),
     ]
 
 
@@ -276,7 +276,7 @@ def clusters(facts: Facts) -> Table:
     """Size and, if known, solidity of each cluster: of the 200 largest."""
     sizes, table, items = facts.best.sizes[:200], facts.clusters, facts.items
     columns: dict[str, Any] = {"cluster": range(len(sizes)), "items": sizes}
-    columns["share"] = [f"{100 * n / facts.best.labels.size:.1f} %" for n in sizes]
+    columns["share"] = [f"{100 * n / facts.best.labels.size:.1f}%" for n in sizes]
     if table is not None:
         for name in ("cohesion", "separation", "nearest", "stability"):
             values = getattr(table, name)[:200]

@@ -116,7 +116,7 @@ def write_methods(facts: Facts) -> MethodsText:
         parts.append(
             f"A share of {share(facts.ball.mass)} of the clusterings is within {radius} of it."
             if facts.ensemble
-            else f"The {100 * facts.ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
+            else f"The {100 * facts.ball.level:g}% credible ball around the estimate (Wade & Ghahramani 2018) has a "
             f"radius of {radius}."
         )
     if not facts.ensemble:
@@ -196,6 +196,6 @@ def _certificate(facts: Facts) -> str:
     among = f" among partitions {found.among}" if found.among else ""
     if found.proved:
         return f"The estimate was proved optimal{among} for these draws."
-    # The verdict reads "within 3 %", of which the sentence needs the number.
+    # The verdict reads "within 3%", of which the sentence needs the number.
     above = found.verdict.removeprefix("within ")
     return f"The expected loss of the estimate is at most {above} above the smallest possible{among} for these draws."

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 from epluribus._text import count
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import shown
+from epluribus.changes import renumbered
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
-from epluribus.uncertainty import CredibleBall, align, items
+from epluribus.uncertainty import CredibleBall, items
 from epluribus.uncertainty import psm as psm_of
 from epluribus.uncertainty._matrix import order_by_similarity
 
@@ -207,7 +208,11 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     if data is not None and columns > 1:
         data, names = plane(data, X)
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
-    matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
+    if any(labels.min() < 0 for labels, _ in bounds.values()):
+        raise ValueError(
+            "'ball' must be of draws without missing labels: some of its bounds have gaps."
+        )
+    matched = np.stack([renumbered(ball.labels, labels) for labels, _ in bounds.values()])
     k = int(ball.labels.max()) + 1
     grays = np.linspace(0.3, 0.8, int(matched.max()) + 1 - k)
     colors = [*shared.cluster_colors(k), *map(str, grays)]

@@ -41,7 +41,7 @@ class Diagnostics(Shown):
 
     @property
     def ess_tail(self) -> dict[str, float]:
-        """The same for the tails of these series: the 5 % and the 95 % quantile."""
+        """The same for the tails of these series: the 5% and the 95% quantile."""
         return {one.name: one.ess_tail for one in self.agreement.series}
 
     @property
@@ -259,7 +259,7 @@ class Trace(Shown):
             "clusters": _distribution(self.n_clusters),
             "of columns": "" if columns is None else _distribution(columns),
             "accepted": ", ".join(
-                f"{name} {100 * rate:.2g} %" for name, rate in self.acceptance.items()
+                f"{name} {100 * rate:.2g}%" for name, rate in self.acceptance.items()
             ),
             "best seen": f"log posterior {self.map_log_posterior:.3f}, "
             f"{count(int(self.map_labels.max()) + 1, 'cluster')}",

@@ -134,6 +134,7 @@ class ConstrainedSearch(LocalSearch):
         start: str = "recombined",
     ) -> None:
         self.rules, self.out = rules, StayingOut(problem, labels, settings.undecided)
+        self.apart = len(rules.groups) > 0
         self.decides_all = settings.undecided is None
         state = make_state(problem, labels, pairs=False)
         super().__init__(problem, labels, rng, settings, start, state)
@@ -317,10 +318,6 @@ class ConstrainedSearch(LocalSearch):
     def nudge(self) -> bool:
         """No items are pushed, as others may not be allowed to follow."""
         return False
-
-    def _is_tight(self) -> bool:
-        """Also where items must be apart: one that comes makes another one go."""
-        return len(self.rules.groups) > 0 or super()._is_tight()
 
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
+from itertools import chain, cycle, islice
 from operator import attrgetter
 
 import numpy as np
@@ -77,7 +77,8 @@ class Search:
         n_draws: int | None = None,
         expensive: bool | None = None,
     ) -> None:
-        self.problem, self.plan, self.starts = problem, plan, plan.starts()
+        self.problem, self.plan = problem, plan
+        self.starts = chain(plan.first, cycle(plan.kinds))
         self.settings, self.seed, self.stopper, self.bar = settings, seed, settings.stopper, bar
         self.n_draws = problem.n_draws if n_draws is None else n_draws
         self.rng = np.random.default_rng(seed.spawn(1)[0])

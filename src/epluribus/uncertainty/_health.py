@@ -30,7 +30,7 @@ _CERTAIN = 0.5
 """An item with a smaller support is apart from the others of its cluster more often than with them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Health(Shown):
     """What speaks for and against an answer."""
 

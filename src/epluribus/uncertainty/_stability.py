@@ -64,10 +64,6 @@ class Stability(Rows):
             "agreement": self.agreement,
         }
 
-    def __repr__(self) -> str:
-        distance = f"largest_distance={self.distances.max():.4g}"
-        return f"Stability(n_settings={len(self)}, {distance}, loss={self.loss.name!r})"
-
     def _card(self) -> Card:
         columns = self.columns()
         columns["setting"] = [worded(setting, self.kind) for setting in self.settings]

@@ -41,7 +41,7 @@ _SHOWN = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2, 0.1, 0.05, 0.01)
 """Probabilities for which the largest partial partition is printed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Probability(Plain):
     """Posterior probability of a statement about items, with its Monte Carlo standard error."""
 
@@ -186,6 +186,8 @@ class PartialPartition(Plain):
     draws, so that the probability is a little too large; this is not counted."""
     items: tuple[str, ...] | None
     """Names of all items, if the draws have them."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def n_items(self) -> int:
@@ -221,9 +223,10 @@ class PartialPartition(Plain):
         links = Constraints(must_link=together, cannot_link=apart)
         return minimize(draws, loss, constraints=links, **options)
 
-    def __repr__(self) -> str:
-        sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
-        return f"PartialPartition({sizes}, probability={self.probability:.4g})"
+    def __str__(self) -> str:
+        size = f"{self.n_items:,} of {count(len(self.labels), 'item')} in {count(self.n_clusters, 'cluster')}"
+        share = plus_minus(self.probability, self.standard_error)
+        return worded(f"{size}: probability {share}", self.kind)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -278,14 +281,11 @@ class Chips(Plain):
         together = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
         apart = np.array([group[0] for group in together])
         mean = mean_with_error(_holds(self.draws, together, [apart]), self.draws)
-        return PartialPartition(labels, mean.value, mean.standard_error, self.draws.items)
+        return PartialPartition(labels, *mean[:2], self.draws.items, self.draws.kind)
 
     def _largest(self, probability: float) -> int:
         """The largest number of items with at least this probability; sums of weights may be rounded."""
         return int(np.count_nonzero(self.probability >= probability - 1e-12))
-
-    def __repr__(self) -> str:
-        return f"Chips(n_items={len(self.probability)}, area={self.area:.4g})"
 
     def __str__(self) -> str:
         # The largest for each probability; the same one is not repeated.
