@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._cards import Shown
 from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
 from epluribus._progress import ProgressLike
@@ -154,12 +155,17 @@ def render(
     need("matplotlib", "report", "The report")
     template = _template()
     facts = gather(best, draws, **options)
-    values = {"facts": facts, "show": contents}
-    # What a result says of itself: all below the title, or the title and the lines without tables.
-    values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
-    values["lines"] = lambda found: [
-        text for text in (found._card().title, *values["parts"](found)) if "\n" not in text
-    ]
+    values: dict[str, Any] = {"facts": facts, "show": contents}
+
+    def parts(found: Shown) -> list[str]:
+        """What a result says of itself, below its title."""
+        return [facts.worded(text) for text, _ in found._card().parts]
+
+    def lines(found: Shown) -> list[str]:
+        """Its title and what it says, without tables."""
+        return [text for text in (found._card().title, *parts(found)) if "\n" not in text]
+
+    values |= {"parts": parts, "lines": lines}
     # Style and script become part of the page, so that it is one file that opens offline.
     values |= {"style": resource("page.css"), "script": resource("page.js")}
     paper = write_methods(facts)
