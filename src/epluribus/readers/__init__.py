@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return z
     if isinstance(z, str | Path):
         return files.read_source(Path(z), var=var)
-    if columns.is_frame(z):
-        return columns.from_frame(z, var=var)
-    if files.is_labeled(z):
-        return files.from_labeled(z, var)
-    if isinstance(z, Mapping):
-        return columns.from_arrays(z, var, f"'{argument}'")
+    if (found := files.from_table(z, var, f"'{argument}'")) is not None:
+        return found
     # An iterator can be read only once, and the questions below would use it up.
     z = list(z) if isinstance(z, Iterator) else z
     if is_ensemble(z):
