@@ -197,5 +197,5 @@ def _certificate(facts: Facts) -> str:
     if found.proved:
         return f"The estimate was proved optimal{among} for these draws."
     # The verdict reads "within 3%", of which the sentence needs the number.
-    above = found.verdict.removeprefix("within ")
+    above = found.verdict.removeprefix("within ").removesuffix(among)
     return f"The expected loss of the estimate is at most {above} above the smallest possible{among} for these draws."
