@@ -99,7 +99,7 @@ def read_items(path: Path, *, words: bool = False) -> Any:
         rest = table._replace(
             frame=frame, skip=table.skip + first, texts=lambda i: table.texts(i + first)
         )
-        frame = pd.DataFrame(rest.numbers(path, gaps=True))
+        frame = pd.DataFrame(rest.numbers(gaps=True))
     return frame.set_axis(names) if table.skip or first else frame
 
 

@@ -21,7 +21,7 @@ from epluribus._kernels import similarity as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
-from epluribus.draws.expected import Together, matrix_loss
+from epluribus.draws.expected import Together, fill_symmetric, matrix_loss
 from epluribus.losses.base import Loss
 from epluribus.search.state import Bounds, State, Visited
 
@@ -78,7 +78,7 @@ class PairCosts(NamedTuple):
         whole = (units == np.rint(units)).all() and units.sum() < 1 << 16
         unit, dtype = (unit, np.uint16) if whole else (1.0, np.float64)
         together = np.empty((n, n), dtype=dtype)
-        Together(problem.table, weights / unit).matrix(n_jobs, stopper, out=together)
+        fill_symmetric(together, Together(problem.table, weights / unit), n_jobs, stopper)
         np.fill_diagonal(together, 0)
         scale, one = float(problem.f[0, 1]) * unit, problem.total_weight / unit
         sizes = problem.size, problem.size_steps, problem.tolerance
