@@ -152,7 +152,7 @@ def test_data_that_cannot_be_drawn_are_refused():
 
 def test_pairs_shows_every_two_columns():
     x = np.random.default_rng(0).normal(size=(12, 3))
-    axes = plots.pairs(TRUTH, x, names=["p", "q", "r"])
+    axes = plots.pairs(TRUTH, pd.DataFrame(x, columns=["p", "q", "r"]))
     shown = np.concatenate([np.asarray(c.get_offsets()) for c in axes[2, 1].collections])
     assert np.allclose(shown, x[:, [1, 2]])
     assert [ax.get_xlabel() for ax in axes[2]] == ["p", "q", "r"]
