@@ -243,6 +243,10 @@ def test_ball_bounds_checks_data_and_axes(draws, best):
     ball = epl.credible_ball(best, draws)
     with pytest.raises(ValueError, match="'X' must have one row for each of the 12 items of the p"):
         plots.ball_bounds(ball, [1, 2, 3])
+    with pytest.raises(
+        TypeError, match=r"'ball' must be made by credible_ball\(best, draws\); got"
+    ):
+        plots.ball_bounds(best, draws)
     with pytest.raises(ValueError, match="'axes' must hold 1 x 4 Axes; got 1"):
         plots.ball_bounds(ball, axes=plots.scatter([0], [[0, 1]]))
 

@@ -331,7 +331,8 @@ def plot(args: Namespace) -> None:
     """Draw a picture of the best partition, or of one in a file.
 
     --kind (text): of the draws: similarity (default), certainty, n_clusters, loss_trace, partition_map or
-        ball_bounds; of --data: scatter (default), histogram or pairs; of --network: network (default) or blocks
+        ball_bounds; of --data: histogram (default of one column), scatter (of more) or pairs; of --network: network
+        (default) or blocks
     -o --out (file, required): the picture: .png, .svg or .pdf
     --data (file): numbers for each item: csv with an item in each line, perhaps with names, or npy
     --network (file): links between the items: edges, a square matrix, GraphML or GML
@@ -343,15 +344,15 @@ def plot(args: Namespace) -> None:
     need("matplotlib", "plots", "A picture")
     from epluribus.plots import KINDS  # imported here: it takes time
 
-    usual = "network" if args.network else "scatter" if args.data else "similarity"
+    data = None if args.data is None else read_items(args.data)
+    of_data = "histogram" if np.ndim(data) == 1 or np.shape(data)[1:] == (1,) else "scatter"
+    usual = "network" if args.network else "similarity" if data is None else of_data
     kind = usual if args.kind is None else check_choice(args.kind, KINDS, "kind")
     draw, needed = KINDS[kind]
     if needed != "draws" and getattr(args, needed) is None:
         raise ValueError(f"'--kind {kind}' must be given together with '--{needed}', a file.")
     loss, draws = one_loss(args), read_draws(args)
-    second = {"draws": draws, "network": args.network}
-    if needed == "data":
-        second["data"] = read_items(args.data)
+    second = {"draws": draws, "network": args.network, "data": data}
     best = best_or_labels(args, draws, loss, **search_options(args, draws))
     with about(args.data or args.network or "", "values", "X", "adjacency", "matrix"):
         picture = draw(best, second[needed])

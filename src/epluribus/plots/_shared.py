@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
@@ -64,15 +65,13 @@ def check_axes(
     return np.reshape(axes, (n_rows, n_columns))
 
 
-def new_figure(
-    figsize: tuple[float, float], n_rows: int = 1, n_columns: int = 1
-) -> tuple[Any, Any]:
-    """A Figure that pyplot does not keep, to be written to files, and its Axes (an array if several)."""
+def new_figure(figsize: tuple[float, float], n_axes: int = 1) -> tuple[Any, Any]:
+    """A Figure that pyplot does not keep, to be written to files, and its Axes, in a row if there are several."""
     import_pyplot()  # where matplotlib is missing, the error names the extra
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=figsize, layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns)
+    return figure, figure.subplots(1, n_axes)
 
 
 def size_in_points(ax: Any) -> FloatArray:
@@ -311,8 +310,9 @@ def column_names(values: Any, n: int) -> list[str]:
     """Names of the n columns of a data frame, or that of a series; empty if there are none."""
     name = getattr(values, "name", None)
     given = getattr(values, "columns", [] if name is None else [name])
-    # A labeled array may have one name for all of its columns.
-    return [str(name) for name in given] if len(given) == n else []
+    # A labeled array may have one name for all of its columns; numbers that pandas gives are no names.
+    named = len(given) == n and not isinstance(given, pd.RangeIndex)
+    return [str(name) for name in given] if named else []
 
 
 def label_axes(ax: Any, names: Sequence[str]) -> None:
