@@ -162,7 +162,7 @@ def test_where_workers_do_not_find_the_data(client, tmp_path, monkeypatch):
 
 
 def test_what_fails_on_a_worker_is_told_with_its_cause(client):
-    def broken(block):
+    def broken(_):
         raise ZeroDivisionError("broken chunk")
 
     array = dask.array.from_array(sample(), chunks=(100, -1)).map_blocks(broken, dtype=int)
