@@ -46,8 +46,8 @@ def sentence_list(parts: Sequence[str]) -> str:
 
 
 def named_items(names: Sequence[str]) -> str:
-    """'item a', 'items a and b'; names that say so themselves stand alone: 'item 1 and item 2'."""
-    if names[0].lower().startswith("item"):
+    """'item a', 'items a and b'; names that say what they are stand alone: 'item 1 and item 2', 'wine 35'."""
+    if names[0].lower().startswith("item") or " " in names[0]:
         return sentence_list(names)
     return f"item{'' if len(names) == 1 else 's'} {sentence_list(names)}"
 

@@ -171,6 +171,8 @@ def _is_list(given: Any) -> bool:
 
 def _sources(given: Any, names: ItemNames) -> tuple[IntArray, ...]:
     """The items of each source that has two or more."""
+    import pandas as pd
+
     if isinstance(given, Mapping):
         known = {names.find(item, "sources"): source for item, source in given.items()}
         given = [known.get(i) for i in range(names.n_items)]
@@ -179,12 +181,10 @@ def _sources(given: Any, names: ItemNames) -> tuple[IntArray, ...]:
         raise ValueError(
             f"'sources' must have one source for each of the {names.n_items} items; got {len(values)}."
         )
-    by_source: dict[Any, list[int]] = {}
-    for i, source in enumerate(values):
-        # None, NaN and empty text mean that the source is not known: such an item may go anywhere.
-        if source is not None and source != "" and source == source:
-            by_source.setdefault(source, []).append(i)
-    return tuple(np.array(items, np.int64) for items in by_source.values() if len(items) > 1)
+    # None, NaN and empty text mean that the source is not known: such an item may go anywhere.
+    known = pd.Series(values, dtype=object)
+    groups = known[known != ""].groupby(known, sort=False).groups.values()
+    return tuple(np.array(items, np.int64) for items in groups if len(items) > 1)
 
 
 def _edges(given: Any, names: ItemNames) -> IntArray:
@@ -243,9 +243,9 @@ def _check_sizes(asked: Rules, n_parts: int, k_min: int, k_max: int | None) -> N
     why = "a group of items that must all be apart" if needed == largest else "'contiguity'"
     if k_max is not None and k_max < needed:
         raise ValueError(f"'k_max' is {k_max}, but {why} needs at least {needed} clusters.")
-    if k_min > asked.n_blocks:
+    if k_min > len(asked.first):
         raise ValueError(
-            f"'k_min' is {k_min}, but with 'must_link' there can be at most {asked.n_blocks} clusters."
+            f"'k_min' is {k_min}, but with 'must_link' there can be at most {len(asked.first)} clusters."
         )
     if max(needed, k_min) * asked.min_size > n:
         clusters = count(max(needed, k_min), "cluster")
@@ -274,11 +274,6 @@ class Rules:
     """Smallest number of items in a cluster."""
     said: Mapping[str, str] = field(default_factory=dict)
     """What is asked for in words, by the arguments of `Constraints` that were given."""
-
-    @property
-    def n_blocks(self) -> int:
-        """Number of blocks, single items included."""
-        return int(self.blocks.max()) + 1
 
     @property
     def words(self) -> str:
@@ -396,7 +391,7 @@ class Rules:
     @cached_property
     def units(self) -> tuple[IntArray, IntArray]:
         """Where the items of each unit begin, and the items of one unit after the other."""
-        return _lists(self.blocks, self.n_blocks, np.arange(len(self.blocks)))
+        return _lists(self.blocks, len(self.first), np.arange(len(self.blocks)))
 
     def unit(self, u: int) -> IntArray:
         """The items of a unit."""

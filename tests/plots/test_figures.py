@@ -152,7 +152,7 @@ def test_data_that_cannot_be_drawn_are_refused():
 
 def test_pairs_shows_every_two_columns():
     x = np.random.default_rng(0).normal(size=(12, 3))
-    axes = plots.pairs(TRUTH, x, names=["p", "q", "r"])
+    axes = plots.pairs(TRUTH, pd.DataFrame(x, columns=["p", "q", "r"]))
     shown = np.concatenate([np.asarray(c.get_offsets()) for c in axes[2, 1].collections])
     assert np.allclose(shown, x[:, [1, 2]])
     assert [ax.get_xlabel() for ax in axes[2]] == ["p", "q", "r"]
@@ -243,6 +243,10 @@ def test_ball_bounds_checks_data_and_axes(draws, best):
     ball = epl.credible_ball(best, draws)
     with pytest.raises(ValueError, match="'X' must have one row for each of the 12 items of the p"):
         plots.ball_bounds(ball, [1, 2, 3])
+    with pytest.raises(
+        TypeError, match=r"'ball' must be made by credible_ball\(best, draws\); got"
+    ):
+        plots.ball_bounds(best, draws)
     with pytest.raises(ValueError, match="'axes' must hold 1 x 4 Axes; got 1"):
         plots.ball_bounds(ball, axes=plots.scatter([0], [[0, 1]]))
 

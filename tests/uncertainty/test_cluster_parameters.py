@@ -151,3 +151,16 @@ def test_a_median_that_rounding_misses_is_reached():
     values = [[float(t)] for t in range(12)]
     found = epl.uncertainty.cluster_parameters([0, 0], [[0, 0]] * 12, parameters=values)
     np.testing.assert_array_equal(found.quantiles, [[0.0], [5.0], [11.0]])
+
+
+def test_the_table_names_the_numbers_of_a_parameter():
+    """By the coordinates of a labeled array, or by their places."""
+    z, values = [[0, 0, 1]] * 4, np.arange(24.0).reshape(4, 3, 2)
+    coords = {"feature": ["height", "age"]}
+    labeled = xr.DataArray(values[None], coords, dims=["chain", "draw", "item", "feature"])
+    for given, names in ((labeled, ["height", "age"]), (values, ["0", "1"])):
+        found = epl.uncertainty.cluster_parameters(z[0], z, item_parameters=given)
+        frame = found.to_pandas()
+        assert [name for name in frame if name.startswith("mean")] == [f"mean [{n}]" for n in names]
+        np.testing.assert_allclose(frame[f"mean [{names[1]}]"], found.mean[:, 1])
+        assert f"97.5% [{names[0]}]" in str(found)

@@ -119,7 +119,7 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     assert str(table).splitlines()[-1].startswith("support unknown, never seen with most")
     assert str(whole).endswith("unknown, most of their items never seen together: 0")
     found = epl.minimize(draws, rng=1).health(draws)
-    assert "4 more with a likelier or unknown place" in found.items
+    assert "4 with an unknown place" in found.items
     assert not found.fine
     apart = clusters([0, 0, 1, 1, 2, 2], draws)
     np.testing.assert_array_equal(apart.separation, 1.0)

@@ -160,6 +160,19 @@ def morph(rng):
     return np.where(order < (len(differ) + 1) * rng.random((400, 1)) - 0.5, other, FOUR)
 
 
+def join_one_by_one(rng):
+    """The items of one cluster go to another, roughly in an order: which of the two has which name may change."""
+    a = np.repeat(np.arange(3), [34, 40, 30])
+    when = np.append((rng.permutation(34) + 0.5) / 34, np.full(70, 9.0))
+    return np.where(when + 0.15 * rng.normal(size=(400, 104)) < rng.random((400, 1)), 1, a)
+
+
+def three_places(rng):
+    """Two items that are with one cluster, with another, or on their own: one item at a time is never seen."""
+    a = np.repeat(np.arange(4), 20)
+    return np.where(np.arange(80) < 2, rng.choice([0, 1, 9], (300, 1)), a)
+
+
 def wandering(rng):
     """Ten items that change between two clusters, each for itself."""
     items = np.isin(np.arange(48), rng.permutation(48)[:10])
@@ -199,8 +212,10 @@ KINDS = {
     "border": (lambda rng: border(rng, [30]), 1),
     "border in two places": (lambda rng: border(rng, [15, 40]), 2),
     "morph": (morph, 1),
+    "a join item by item": (join_one_by_one, 1),
     "diffuse": (restaurant, 1),
     "two items, exactly": (lambda rng: jump(rng, 2, 0.0), 2),
+    "two items in three places": (three_places, 3),
     "a split of four": (lambda rng: around([np.repeat([0, 1, 2], [4, 8, 8]),
                                             np.repeat([0, 3, 1, 2], [2, 2, 8, 8])],
                                            [0.5, 0.5], rng, 400, 0.0), 2),

@@ -171,19 +171,6 @@ def sweep(
     return order.shape[0], moves, change
 
 
-@kernel
-def cluster_around_pivots(order, levels, first, near, share, labels):
-    """Each item in no cluster (-1), in this order, makes one of those more similar to it than its level (OUT)."""
-    k = 0
-    for i in order:
-        if labels[i] < 0:
-            labels[i] = k
-            for q in range(first[i], first[i + 1]):
-                if labels[near[q]] < 0 and share[q] > levels[i]:
-                    labels[near[q]] = k
-            k += 1
-
-
 # --- bounds on Binder's loss ---
 
 

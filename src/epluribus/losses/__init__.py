@@ -89,11 +89,11 @@ def get(loss: LossLike) -> Loss:
 def as_in_r(text: str) -> str:
     """The name of a loss as we write it, from one that R's package salso may have.
 
-    >>> as_in_r("VI.lb"), as_in_r("omARI"), as_in_r("Binder(a=0.5)")
-    ('vi_lb', 'omari', 'binder(cost=0.5)')
+    >>> as_in_r("VI.lb"), as_in_r("omARI"), as_in_r("Binder(a=0.5)"), as_in_r("binder.psm")
+    ('vi_lb', 'omari', 'binder(cost=0.5)', 'binder')
     """
     name, bracket, parameters = text.partition("(")
-    plain = name.lower().replace(".", "_")
+    plain = name.lower().replace(".", "_").removesuffix("_psm")
     parameters = re.sub(r"^\s*a\s*=", "cost=", parameters)
     return plain + bracket + parameters if plain in BUILT_IN else text
 

@@ -130,8 +130,15 @@ class MatrixProblem:
 
     def random_draw(self, rng: np.random.Generator) -> IntArray:
         """(n_items,) clusters around random pivots: items are together about as often as they are similar."""
-        n, labels = self.n_items, np.full(self.n_items, -1)
-        kernels.cluster_around_pivots(rng.permutation(n), rng.random(n), *self.lists, labels)
+        n, (first, near, share) = self.n_items, self.lists
+        order, levels, labels = rng.permutation(n), rng.random(n), np.full(n, -1)
+        for k, i in enumerate(order):
+            if (
+                labels[i] < 0
+            ):  # it makes a cluster of those in none that are more similar to it than its level
+                own = slice(first[i], first[i + 1])
+                mates = near[own][share[own] > levels[i]]
+                labels[np.append(mates[labels[mates] < 0], i)] = k
         return labels
 
 

@@ -139,7 +139,8 @@ class Search:
 
     def _rounds(self, problem: Problem, settings: Settings) -> Iterator[LocalSearch]:
         """The best partition of several rounds of starts; that of a usual search first, if more is asked for."""
-        needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + self.bounded
+        asked = self.bounded or not settings.free  # harder than a free search
+        needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + asked
         patience = 1 if self.expensive else _PATIENCE[problem.loss.linear]
         plan, rounds = self.plan, self._in_turn(problem, settings)
         limits = [(min(plan.usual, plan.n_starts), needed, patience)]

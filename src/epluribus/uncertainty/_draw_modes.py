@@ -4,8 +4,8 @@ In the space of pairs of items (1 if together) Binder's loss is a squared Euclid
 components of the draws are found exactly. Pairs that a draw has not seen are left at their mean. Three steps,
 repeated within every group that is found:
 
-1. *Directions.* Labels of all draws are matched to a consensus, and those of each item shuffled over the draws: what
-   items share is gone. A component is kept if the draws vary along it more than along any after the shuffle.
+1. *Directions.* Labels of all draws are matched to the central draw, and those of each item shuffled over the draws:
+   what items share is gone. A component is kept if the draws vary along it more than along any after the shuffle.
 2. *Groups.* Along these directions the density of draws is a sum of Gaussian kernels. From high to low density
    draws join the groups of their nearest neighbors. Two groups that meet stay apart if the lower peak is clearly
    denser than the place where they meet (persistence; Chazal, Guibas, Oudot & Skraba 2013).
@@ -219,7 +219,7 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
     if values[-1] < 1e-6:
         return everything
     central = np.linalg.norm(vectors * np.sqrt(np.maximum(values, 0)), axis=1).argmin()
-    matched = _match_labels(labels, labels[central])
+    matched = np.stack([_match(row, labels[central]) for row in labels])
     shuffled = matched.copy()
     for i in range(labels.shape[1]):
         seen = np.flatnonzero(matched[:, i] >= 0)
@@ -239,20 +239,6 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
             if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
                 name[name == name[b]] = name[a]
     return [np.concatenate([found[g] for g in own]) for own in members_of(name)]
-
-
-def _match_labels(labels: IntArray, target: IntArray) -> IntArray:
-    """Labels of all draws named after the clusters of a consensus that begins with `target`."""
-    n = labels.shape[1]
-    matched = labels
-    for _ in range(3):
-        matched = np.stack([_match(row, target) for row in labels])
-        counts = np.zeros((n, int(matched.max()) + 1), dtype=np.int64)
-        t, i = np.nonzero(matched >= 0)
-        np.add.at(counts, (i, matched[t, i]), 1)
-        # The most frequent label of each item.
-        target = _canonical(np.where(counts.max(axis=1) > 0, counts.argmax(axis=1), -1))
-    return matched
 
 
 def _match(row: IntArray, target: IntArray) -> IntArray:

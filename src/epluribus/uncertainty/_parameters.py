@@ -13,13 +13,13 @@ out, theta_ti is the mean over the model's clusters k with their probabilities, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from epluribus._cards import Plain
-from epluribus._text import plain_table
+from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
@@ -45,7 +45,7 @@ def _moments(values: FloatArray, weights: FloatArray, level: float) -> FloatArra
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClusterParameters(Plain):
+class ClusterParameters(Rows):
     """A parameter of the estimated clusters: one value for each draw and cluster.
 
     Arrays have shape (n_clusters, ...), where ... is the shape of the parameter. Every cluster is present in
@@ -65,20 +65,20 @@ class ClusterParameters(Plain):
     clusters, or other functions of them, are computed from these."""
     sizes: IntArray
     """(n_clusters,) number of items of each cluster."""
+    components: tuple[str, ...] = ("",)
+    """Names of the numbers that the parameter has in one cluster: those of a labeled array, or 0, 1, ..."""
+    _index: ClassVar[str] = "cluster"
 
-    def __str__(self) -> str:
-        # The columns, and beside them those of each component of the parameter.
+    def columns(self) -> dict[str, Any]:
+        """The table as lists by name, with the columns of each number of the parameter beside each other."""
         tail, k = 50 * (1 - self.level), len(self.mean)
         names = ("mean", "sd", f"{tail:g}%", "50%", f"{100 - tail:g}%")
         found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
-        columns: dict[str, Any] = {
-            "cluster": [str(g) for g in range(k)],
-            "size": self.sizes.tolist(),
-        }
-        for number, component in enumerate(np.moveaxis(found, 2, 0)):
-            suffix = f" [{number}]" if found.shape[2] > 1 else ""
-            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
-        return "\n".join(plain_table(columns))
+        columns: dict[str, Any] = {"cluster": list(range(k)), "size": self.sizes.tolist()}
+        for component, values in zip(self.components, np.moveaxis(found, 2, 0), strict=True):
+            suffix = f" [{component}]" if component else ""
+            columns |= {n + suffix: c.tolist() for n, c in zip(names, values, strict=True)}
+        return columns
 
 
 def cluster_parameters(
@@ -167,7 +167,21 @@ def cluster_parameters(
     # Draws without weight are not part of the posterior.
     has = sample.draw_weights > 0
     found = _moments(by_cluster[has], sample.draw_weights[has], width)
-    return ClusterParameters(found[0], found[1], found[2:], width, by_cluster, np.bincount(labels))
+    names = _component_names(
+        item_parameters if parameters is None else parameters, by_cluster.shape[2:]
+    )
+    sizes = np.bincount(labels)
+    return ClusterParameters(found[0], found[1], found[2:], width, by_cluster, sizes, names)
+
+
+def _component_names(given: Any, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Names of the numbers of a parameter: of a labeled array its own, else their places."""
+    if not shape:
+        return ("",)
+    places: list[Any] = [range(n) for n in shape]
+    if hasattr(given, "dims") and len(given.dims) > len(shape):
+        places = [given[dim].values for dim in given.dims[-len(shape) :]]
+    return tuple(", ".join(map(str, one)) for one in product(*places))
 
 
 def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> FloatArray:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,17 +162,6 @@ def _name(group: IntArray, draws: Draws) -> str:
     return names if draws.items is not None else f"items {names}"
 
 
-class Path(NamedTuple):
-    """What a run has found: the items as they were added."""
-
-    order: IntArray
-    """(n_items,) the items."""
-    label: IntArray
-    """(n_items,) their clusters."""
-    kept: FloatArray
-    """(n_items,) weight of the draws that agree, after each of them."""
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class PartialPartition(Plain):
     """Some of the items, divided into clusters."""
@@ -241,10 +230,10 @@ class Chips(Plain):
     """Number of runs, each from another first item, as far as there are as many."""
     converged: bool
     """False if a time limit or Ctrl-C ended the search early."""
-    paths: tuple[Path, ...]
-    """The runs that are best for some size."""
+    paths: tuple[tuple[IntArray, IntArray], ...]
+    """The items as each run added them, and their clusters."""
     path: IntArray
-    """(n_items,) which of them."""
+    """(n_items,) the run that is best for each size."""
     draws: Draws
     """The draws they come from."""
 
@@ -274,8 +263,8 @@ class Chips(Plain):
             n = self._largest(check_fraction(probability, "probability"))
         elif (n := check_count(n_items, "n_items")) > N:
             raise ValueError(f"'n_items' must be at most {N}, the number of items; got {n}.")
-        run, labels = self.paths[self.path[n - 1]], np.full(N, -1, dtype=np.int64)
-        labels[run.order[:n]] = run.label[:n]
+        (order, label), labels = self.paths[self.path[n - 1]], np.full(N, -1, dtype=np.int64)
+        labels[order[:n]] = label[:n]
         labels[labels >= 0] = relabel(labels[labels >= 0])
         # The same clusters, and one item of each in another cluster than those of the others.
         together = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
@@ -360,19 +349,21 @@ def chips(
     firsts = np.concatenate([generator.permutation(n) for _ in range(-(-runs // n))])[:runs]
     seeds = generator.bit_generator.seed_seq.spawn(runs)  # type: ignore[attr-defined]
 
-    def run(first: int, seed: Any) -> Path:
+    def run(first: int, seed: Any) -> tuple[IntArray, IntArray, FloatArray]:
         # Among items that keep the same weight the order in the heap decides.
         heap = np.random.default_rng(seed).permutation(n)
         heap = np.concatenate([[first], heap[heap != first]])
-        path = Path(np.empty_like(heap), np.empty_like(heap), np.empty(n))
-        grow(table, weights, heap, stopper.flag, *path)
+        path = np.empty_like(heap), np.empty_like(heap), np.empty(n)
+        grow(
+            table, weights, heap, stopper.flag, *path
+        )  # items, clusters, weight of the draws that agree
         return path
 
     tasks = [partial(run, *given) for given in zip(firsts, seeds, strict=True)]
     found = run_tasks(tasks, n_jobs=resolve_jobs(n_jobs), stopper=stopper)
-    kept = np.minimum([path.kept for path in found], 1.0)
-    used, which = np.unique(kept.argmax(axis=0), return_inverse=True)
-    paths = tuple(found[q] for q in used)
-    clusters = np.array([np.maximum.accumulate(path.label) + 1 for path in paths])
-    best, ended = (kept.max(axis=0), clusters[which, np.arange(n)]), not stopper.flag[0]
-    return Chips(*best, len(found), ended, paths, which, sample)
+    orders, labels, kept = zip(*found, strict=True)
+    probability = np.minimum(kept, 1.0)
+    path = probability.argmax(axis=0)
+    n_clusters = np.maximum.accumulate(labels, axis=1)[path, np.arange(n)] + 1
+    paths, ended = tuple(zip(orders, labels, strict=True)), not stopper.flag[0]
+    return Chips(probability.max(axis=0), n_clusters, len(found), ended, paths, path, sample)
