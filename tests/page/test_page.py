@@ -187,7 +187,7 @@ def test_warnings_in_plain_words(page_has):
     assert "share a cluster, more than chance explains" in words
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
     # The first lines speak of the modes, and their section has the whole sentence.
-    assert words.index("2 competing partitions") < words.index("Can the answer be trusted?")
+    assert words.index("2 competing partitions") < words.index("Which items are together")
     assert "Two competing partitions: " in words.partition("Modes")[2]
     z[1] = rng.integers(0, 2, (40, 20))
     draws = epl.Draws(z)

@@ -344,7 +344,7 @@ def plot(args: Namespace) -> None:
     need("matplotlib", "plots", "A picture")
     from epluribus.plots import KINDS  # imported here: it takes time
 
-    data = None if args.data is None else read_items(args.data)
+    data: Any = None if args.data is None else read_items(args.data)
     of_data = "histogram" if np.ndim(data) == 1 or np.shape(data)[1:] == (1,) else "scatter"
     usual = "network" if args.network else "similarity" if data is None else of_data
     kind = usual if args.kind is None else check_choice(args.kind, KINDS, "kind")
