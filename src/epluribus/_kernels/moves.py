@@ -191,7 +191,13 @@ def split_merge(n_scans, rng, tally, m):
     elif m.own[SIZE, g] > 0 and m.own[SIZE, h] > 0:  # else the scans have put all items on one side
         change = log_likelihood + _log_prior_of_two(g, h, m) - before
         log_w = _partner(item, g + h - m.own[LABEL, item], rng, m)[1]
-        log_ratio = change - log_q + log_w + math.log(n / m.own[SIZE, m.own[LABEL, item]]) - math.log(SPLITS / (1 - SPLITS))
+        log_ratio = (
+            change
+            - log_q
+            + log_w
+            + math.log(n / m.own[SIZE, m.own[LABEL, item]])
+            - math.log(SPLITS / (1 - SPLITS))
+        )
         accepted = accept(rng, log_ratio)
     if accepted != is_split:  # a merge to be made, or a split to be undone
         gather(n, g, m)

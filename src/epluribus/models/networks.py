@@ -541,9 +541,10 @@ class LatentBlockModel(Model):
     Parameters
     ----------
     matrix : array_like, sparse matrix, data frame, graph, pairs of names or path
-        Zeros and ones, of shape (n_rows, n_columns). Or the places of the ones: pairs of names, of a row and
-        of a column, as a list or in two columns of a data frame, perhaps with a weight; a bipartite graph of
-        networkx; the path of a file, as `read_edges` takes it. The draws have the names of rows and columns.
+        Zeros and ones, of shape (n_rows, n_columns). Or the places of the ones: pairs of a row and a column,
+        perhaps with a weight, as a list of tuples, a set or a view, or names in two columns of a data frame; a
+        bipartite graph of networkx; the path of a file, as `read_edges` takes it. The draws have the names of
+        rows and columns.
     ignore_weights : bool, default False
         Whether any entry other than 0, and a pair given several times, counts as 1.
     beta : (float, float), default (0.5, 0.5)
@@ -670,17 +671,11 @@ class BlockTable:
     def columns(self) -> dict[str, Any]:
         """One row for each block: of an undirected network, each block once."""
         K = self.sizes.size
-        upper = np.triu_indices(K) if not self.directed else np.indices((K, K)).reshape(2, -1)
-        g, h = upper
-        return {
-            "from": g,
-            "to": h,
-            "edges": self.edges[g, h],
-            "pairs": self.pairs[g, h],
-            "mean": self.mean[g, h],
-            "low": self.low[g, h],
-            "high": self.high[g, h],
+        g, h = np.indices((K, K)).reshape(2, -1) if self.directed else np.triu_indices(K)
+        cells = {
+            name: getattr(self, name)[g, h] for name in ("edges", "pairs", "mean", "low", "high")
         }
+        return {"from": g, "to": h, **cells}
 
     def to_pandas(self) -> Any:
         """`columns` as a pandas DataFrame."""
