@@ -36,8 +36,6 @@ from epluribus._kernels.states import (
 
 GIBBS, SPLIT_MERGE, ALLOCATION = range(3)
 """Codes of the moves in a schedule. Checkpoints contain them: new ones must be added at the end."""
-SPLITS = 0.25
-"""Share of splits among the proposals: a split takes long, and most merges are refused before any scan."""
 MARGIN = 1e-9
 """By how much a log target must be higher to be the highest so far: more than rounding errors."""
 
@@ -144,7 +142,7 @@ def split_merge(n_scans, rng, tally, m):
     k, slots = m.own[COUNT, 0], m.own[COUNT, 1]
     if not toss(rng, k / slots):
         return 0.0
-    is_split = toss(rng, SPLITS)
+    is_split = toss(rng, 0.5)
     kind = SPLIT if is_split else MERGE
     tally[kind, 0] += 1
     g = m.own[ORDER, pick(rng, k)]
@@ -160,7 +158,7 @@ def split_merge(n_scans, rng, tally, m):
     h, log_w = m.own[ORDER, k], 0.0
     if not is_split:
         h, log_w = _partner(item, -1, rng, m)
-        if h < 0 or h == g:
+        if h < 0:
             return 0.0
     before = _log_prior_of_two(g, h, m)
     n = 1
@@ -175,7 +173,7 @@ def split_merge(n_scans, rng, tally, m):
     change, log_ratio = 0.0, 0.0
     if not is_split:
         change = gather(n, g, m) + _log_prior_of_two(g, g, m) - before
-        log_ratio = change - log_w + math.log(n_g / n) + math.log(SPLITS / (1 - SPLITS))
+        log_ratio = change - log_w + math.log(n_g / n)
         # The ratio still lacks q, which is at most 1: without it a refusal is final, and saves the launch.
         if not accept(rng, log_ratio):
             for s in range(n):
@@ -191,13 +189,7 @@ def split_merge(n_scans, rng, tally, m):
     elif m.own[SIZE, g] > 0 and m.own[SIZE, h] > 0:  # else the scans have put all items on one side
         change = log_likelihood + _log_prior_of_two(g, h, m) - before
         log_w = _partner(item, g + h - m.own[LABEL, item], rng, m)[1]
-        log_ratio = (
-            change
-            - log_q
-            + log_w
-            + math.log(n / m.own[SIZE, m.own[LABEL, item]])
-            - math.log(SPLITS / (1 - SPLITS))
-        )
+        log_ratio = change - log_q + log_w + math.log(n / m.own[SIZE, m.own[LABEL, item]])
         accepted = accept(rng, log_ratio)
     if accepted != is_split:  # a merge to be made, or a split to be undone
         gather(n, g, m)
@@ -211,9 +203,14 @@ def _partner(item, h, rng, m):
     g = m.own[LABEL, item]
     ask(REMOVE, item, g, m)
     ask(WEIGH, item, g, m)
-    k = m.own[COUNT, 0]  # if the item was alone, its cluster is not among these
+    k, own = (
+        m.own[COUNT, 0],
+        m.own[PLACE, g],
+    )  # if the item was alone, its cluster is not among these k
     top = -math.inf
     for s in range(k):
+        if s == own:
+            m.logs[WEIGHT, s] = -math.inf
         top = max(top, m.logs[WEIGHT, s])
     log_w = -math.inf
     if top > -math.inf:

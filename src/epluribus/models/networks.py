@@ -69,7 +69,7 @@ from scipy import sparse
 from scipy.special import betaincinv, betaln, gammaincinv, gammaln
 
 from epluribus._kernels.states import BINARY, LATENT, POISSON, State
-from epluribus._text import plain_table, to_frame
+from epluribus._text import count, plain_table, to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_positive, shown
 from epluribus.draws import as_draws
@@ -195,12 +195,16 @@ class NetworkModel(Model):
         total, loops = int(self._matrix.sum()), int(self._matrix.diagonal().sum())
         return total if self.directed else (total - loops) // 2 + loops
 
-    def __repr__(self) -> str:
+    @property
+    def size(self) -> str:
+        """Nodes and edges in words, such as "77 nodes, 254 edges of total weight 820, undirected"."""
         kind = "directed" if self.directed else "undirected"
         n_pairs = self._matrix.nnz if self.directed else sparse.triu(self._matrix).nnz
-        weights = f" of total weight {self.n_edges}" if n_pairs < self.n_edges else ""
-        size = f"{self.n_items} nodes, {n_pairs} edges{weights}, {kind}"
-        return f"{type(self).__name__}({size}, prior={self.sides[0].prior})"
+        weights = f" of total weight {self.n_edges:,}" if n_pairs < self.n_edges else ""
+        return f"{count(self.n_items, 'node')}, {count(n_pairs, 'edge')}{weights}, {kind}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, prior={self.sides[0].prior})"
 
     # --- blocks ---
 
