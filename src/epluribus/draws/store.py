@@ -143,6 +143,13 @@ def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None)
         except TimeoutError:  # tasks to which nothing refers any more are given up by the scheduler
             if stopper is not None and stopper.stopped:
                 raise Stopped from None
+        except (ValueError, TypeError):  # of our own checks
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                f"Work on the Dask cluster at {client.scheduler.address} failed, {type(error).__name__}: {error}. "
+                "If workers ran out of memory, give them more, or read smaller chunks."
+            ) from error
         if client.scheduler_info()["workers"]:
             seen = time.perf_counter()
         elif time.perf_counter() > seen + _ALONE:
