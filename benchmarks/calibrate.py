@@ -274,7 +274,7 @@ makes the page anew ({seconds:.0f} CPU seconds this time, seed {seed}).
 ## Standard error of the expected loss
 
 24 items, 400 draws in one chain. An interval of 1.96 standard errors should hold the expected loss of
-infinitely many draws in 95 % of the samples, and the error in units of its standard error should have a
+infinitely many draws in 95% of the samples, and the error in units of its standard error should have a
 standard deviation of 1. The posterior is a mixture of three rates of noise; weights turn the shares of the
 three from even to 0.2, 0.3, 0.5, and are multiplied by lognormal noise (sd 0.3, and 1.2 for the heavy ones).
 
@@ -298,7 +298,7 @@ chance in about 1 of 200 sets.
 ## Modes
 
 Samples of `benchmarks/mode_samples.py`: 30 to 200 items and 200 to 1,000 draws if nothing else is said. Noise moves
-up to 20 % of the items (30 % with noise alone) to a random cluster, or to one of their own. Drift, burn-in and two
+up to 20% of the items (30% with noise alone) to a random cluster, or to one of their own. Drift, burn-in and two
 modes that were entered once are right if no weights are reported.
 
 {modes}
@@ -306,8 +306,8 @@ modes that were entered once are right if no weights are reported.
 ## What is not covered
 
 - Draws of real samplers on real data: the chains here are simulated, except those behind the credible balls.
-- More than 8 modes, and modes below 5 % of the draws.
-- Heavy noise: with more than 20 % of the items disturbed, neighboring modes melt into one.
+- More than 8 modes, and modes below 5% of the draws.
+- Heavy noise: with more than 20% of the items disturbed, neighboring modes melt into one.
 - Weights so heavy that a few draws carry the sum: `error` warns, and its standard error is then too small.
 - Chains that all miss the same mode: no comparison of chains can see that.
 """

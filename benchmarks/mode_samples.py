@@ -380,7 +380,7 @@ def ensemble(rng, m):
             return x[:, None] == x[None]
 
         if min((same(b) != same(x)).mean() for x in c) > 0.02:
-            c.append(b)  # 2 % of the pairs, some n/10 items of a merge
+            c.append(b)  # 2% of the pairs, some n/10 items of a merge
     which = np.sort(np.arange(T) % m)
     z = noisy(rng, np.array(c)[which], rng.uniform(0.03, 0.15))
     if rng.random() < 0.3:
@@ -414,15 +414,15 @@ KINDS = {
     "3 to 6 unrelated partitions": several,
     "2 or 3 independent merges": independent,
     "nested merges": nested,
-    "a rare mode, 5.5 to 10 %": rare,
+    "a rare mode, 5.5 to 10%": rare,
     "wandering items": wander,
     "noise alone": noise_only,
     "diffuse draws": diffuse,
     "drift": drift,
     "burn-in left in": burn,
     "two modes, entered once": stuck,
-    "1 mode, 5 to 60 % missing": missing_one,
-    "2 modes, 5 to 60 % missing": missing_two,
+    "1 mode, 5 to 60% missing": missing_one,
+    "2 modes, 5 to 60% missing": missing_two,
     "60 clusterings of 1,797 items, missing": missing_wide,
     "20 to 60 clusterings, 1 group": ensemble1,
     "20 to 60 clusterings, 2 groups": ensemble2,

@@ -44,7 +44,6 @@ def times(n_items, n_draws):
         clock("  compare", lambda b=best: how_sure.compare(b, draws[0], draws))
         clock("  certificate", lambda b=best: how_sure.certificate(b, draws))
         clock("  modes", lambda loss=loss: how_sure.modes(draws, loss, rng=0))
-        clock("  align", lambda b=best: how_sure.align(b, draws))
         clock("  stability", lambda loss=loss: how_sure.stability(draws, loss, rng=0))
     clock("psm", lambda: how_sure.psm(draws).shape)
     clock("n_clusters_posterior", lambda: how_sure.n_clusters_posterior(draws))

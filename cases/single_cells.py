@@ -1,4 +1,4 @@
-"""Single cells: the consensus of 200 clusterings that each saw 80 % of the cells.
+"""Single cells: the consensus of 200 clusterings that each saw 80% of the cells.
 
 700 peripheral blood cells of the PBMC 68k sample (Zheng et al. 2017, Nature Communications 8, 14049), reduced
 to 50 principal components, ship with scanpy. Their "bulk labels" are the cell types whose purified

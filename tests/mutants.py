@@ -8,7 +8,7 @@ The mutations are those of cosmic-ray, one for each operator; numbers grow by 1.
 one process in which the kernels are loaded already, so that it takes no longer than the tests it fails. Not
 mutated, since no test could notice: type annotations, stubs of overloads, decorators, `strict` of zip,
 constants at the top of a module that only tune speed or memory (private, in capitals), and the statements and
-functions of `TUNING`. Exit code 1 if fewer than 85 % are noticed.
+functions of `TUNING`. Exit code 1 if fewer than 85% are noticed.
 """
 
 import argparse
@@ -264,7 +264,7 @@ def main():
         if number:
             print(f"{room:10s} {noticed[room]:4d} of {number:4d} noticed")
     score = sum(noticed.values()) / max(1, sum(tried.values()))
-    print(f"score: {100 * score:.1f} %")
+    print(f"score: {100 * score:.1f}%")
     return int(score < GOAL)
 
 

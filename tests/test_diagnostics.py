@@ -184,7 +184,7 @@ def test_a_short_chain_excuses_no_others():
 def test_few_false_alarms(make):
     """50 sets of 2 to 4 agreeing chains of 200 to 1000 draws: at most 1 is called disagreeing.
 
-    Draws depend on each other, with autocorrelation times of 1 to 20. Measured over 2,400 sets: 0.4 %.
+    Draws depend on each other, with autocorrelation times of 1 to 20. Measured over 2,400 sets: 0.4%.
     """
     rng = np.random.default_rng(4)
     verdicts = []

@@ -1,12 +1,15 @@
 """Threads, the stop flag and Ctrl-C."""
 
 import _thread
+import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from epluribus._parallel import Stopper, run_all, run_apart, run_tasks
+from epluribus._parallel import Stopper, hearing, run_all, run_tasks
 
 pytestmark = pytest.mark.usefixtures("hears_ctrl_c")
 
@@ -36,7 +39,26 @@ def test_ctrl_c_as_soon_as_the_first_thread_runs_loses_nothing():
         assert stopper.interrupted
         assert found[0] is None
         assert set(found[1:]) <= {1}
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_again_and_again_loses_nothing():
+    """From another process, hundreds of times, also while the thread begins: the work is done once."""
+    send = "import os, sys, time\nfor _ in range(300):\n os.kill(int(sys.argv[1]), 2)\n time.sleep(0.002)"
+    stopper, done = Stopper(), []
+
+    def work():
+        child = subprocess.run([sys.executable, "-c", send, str(os.getpid())], check=True)
+        done.append(child.returncode)
+        return 7
+
+    assert hearing(work, stopper) == 7
+    assert done == [0]
+    assert stopper.interrupted
+
+
+def test_the_handler_of_ctrl_c_is_left_alone():
+    seen = run_tasks([lambda: signal.getsignal(signal.SIGINT)], n_jobs=1, stopper=Stopper())
+    assert seen == [signal.default_int_handler]
 
 
 def test_tasks_not_begun_are_left_out_but_the_first_is_done():
@@ -70,9 +92,9 @@ def test_a_task_that_does_not_look_at_the_flag_is_left_to_itself():
         _thread.interrupt_main()
         ended.wait()
 
-    assert run_apart(task, Stopper()) is None
+    assert hearing(task, Stopper(), leave=True) is None
     ended.set()
-    assert run_apart(lambda: 3, Stopper()) == 3
+    assert hearing(lambda: 3, Stopper(), leave=True) == 3
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

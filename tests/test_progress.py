@@ -45,7 +45,7 @@ def test_by_default_a_bar_waits_until_it_is_due(stderr):
 
 
 def is_shown(progress):
-    return hasattr(progress, "_bar") and not progress._bar.disable
+    return progress._bar is not None and not progress._bar.disable
 
 
 @pytest.mark.parametrize("outer", [True, False, None, lambda *_: None])

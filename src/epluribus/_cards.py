@@ -96,7 +96,7 @@ class Card:
     """
 
     def __init__(self, title: str, *parts: Part, heading: str = "", indent: str = "  ") -> None:
-        self._title, self._heading = title, heading or title
+        self.title, self._heading = title, heading or title
         # The text of each part, and whether it speaks against the object.
         self.parts = [
             ("\n".join(f"{indent}{line}" for line in ([part] if isinstance(part, str) else part.lines())),
@@ -105,7 +105,7 @@ class Card:
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [self._title, *(text for text, _ in self.parts)]))
+        return "\n".join(filter(None, [self.title, *(text for text, _ in self.parts)]))
 
     def html(self) -> str:
         """The card for a notebook: everything that it shows is escaped."""
@@ -128,16 +128,22 @@ class Shown:
     def __str__(self) -> str:
         return str(self._card())
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return self._card().html()
 
 
 class Plain:
-    """An object that a notebook shows as it is printed."""
+    """An object that a notebook and the prompt show as it is printed."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
-        return f'<pre style="white-space:pre-wrap">{escape(str(self))}</pre>'
+        return f'<pre style="{_TEXT}">{escape(str(self))}</pre>'
 
 
 class Rows(Shown):

@@ -1,21 +1,19 @@
 """Threads, the stop flag, and Ctrl-C: the one place where long work is started and ended.
 
-Kernels release the GIL and check a flag from time to time. Long work runs in worker threads; the calling
-thread only waits, because Python delivers Ctrl-C to the main thread, and only between two of its own
-instructions. While it waits, Ctrl-C sets the flag instead of raising an exception at an unforeseen place.
-Results do not depend on the number of threads.
+Kernels release the GIL and check a flag from time to time. Python raises KeyboardInterrupt in the main thread,
+between any two of its instructions. So this thread does none of the work and holds nothing that could be lost: it
+starts another one, which hands out the tasks and collects the results, and waits. Ctrl-C sets the flag, and the
+results so far are returned. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -108,32 +106,38 @@ def resolve_jobs(n_jobs: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@contextmanager
-def _on_ctrl_c(handle: Callable[[Callable[..., Any], int, Any], None]) -> Iterator[None]:
-    """Within this context Ctrl-C calls `handle`, which is given the handler that was in place."""
-    before = signal.getsignal(signal.SIGINT)
-    # Only the main thread may set handlers. One that is not callable is the system's own: a shell makes a
-    # command in the background ignore Ctrl-C, and that must stay so.
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, partial(handle, before))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+def hearing(work: Callable[[], T], stopper: Stopper, *, leave: bool = False) -> T | None:
+    """The result of `work()`; Ctrl-C meanwhile interrupts the stopper, and nothing is lost.
 
+    With `leave`, for work that does not look at the flag: after Ctrl-C it is left to itself, and the result is None.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()  # Ctrl-C is not raised here
+    begun, ended = threading.Lock(), threading.Lock()
+    ended.acquire()
+    found: list[Future[T]] = []
 
-def _hearing(stopper: Stopper) -> AbstractContextManager[None]:
-    """Within this context, a Ctrl-C that would raise KeyboardInterrupt interrupts the stopper instead."""
-
-    def handle(before: Callable[..., Any], number: int, frame: Any) -> None:
+    def run() -> None:
+        # Ctrl-C may come when a thread has begun but the main one does not know it: another one has nothing to do.
+        if not begun.acquire(blocking=False):
+            return
+        future: Future[T] = Future()
         try:
-            before(number, frame)
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            future.set_exception(error)
+        found.append(future)
+        ended.release()
+
+    while not (found or (leave and stopper.interrupted)):
+        try:
+            if not begun.locked():
+                # Work that is left to itself must not keep the program from ending.
+                threading.Thread(target=run, daemon=leave).start()
+            ended.acquire(timeout=_PATIENCE)
         except KeyboardInterrupt:
             stopper.interrupt()
-
-    return _on_ctrl_c(handle)
+    return found[0].result() if found else None
 
 
 def run_tasks(
@@ -156,38 +160,42 @@ def run_tasks(
         What ends the work early. Tasks that have not begun by then are left out, except the first: there
         is always a result.
     on_done : callable
-        Called with each result, in the calling thread, as soon as it is there.
+        Called with each result, in one thread, as soon as it is there.
     while_waiting : callable
-        Called about ten times a second, in the calling thread.
+        Called about ten times a second, in the same thread.
     """
     n_threads = min(n_jobs, max(1, len(tasks)))
-    futures: list[Future[T]] = []
-    pending: set[Future[T]] = set()
-    queue = iter(tasks)
-    with _hearing(stopper), ThreadPoolExecutor(max_workers=n_threads) as pool:
-        while True:
-            if not (futures and stopper.stopped):
-                # Four for each thread at a time: waiting for thousands would itself take long.
-                some = islice(queue, 4 * n_threads - len(pending))
-                new = [pool.submit(task) for task in some]
-                futures += new
-                pending |= set(new)
-            if not pending:
-                break
-            done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
-            for future in done:
-                if future.cancelled():
-                    continue
-                # An exception is raised below, by `result`; until then the others would work in vain.
-                if future.exception() is None:
-                    on_done(future.result())
-                else:
-                    stopper.flag[0] = 1
-            while_waiting()
-            # `cancel` succeeds only for tasks that have not begun.
-            if stopper.stopped:
-                pending -= {future for future in futures[1:] if future.cancel()}
-    return [future.result() for future in futures if not future.cancelled()]
+
+    def work() -> list[T]:
+        futures: list[Future[T]] = []
+        pending: set[Future[T]] = set()
+        queue = iter(tasks)
+        with ThreadPoolExecutor(max_workers=n_threads) as pool:
+            while True:
+                if not (futures and stopper.stopped):
+                    # Four for each thread at a time: waiting for thousands would itself take long.
+                    some = islice(queue, 4 * n_threads - len(pending))
+                    new = [pool.submit(task) for task in some]
+                    futures += new
+                    pending |= set(new)
+                if not pending:
+                    break
+                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
+                for future in done:
+                    if future.cancelled():
+                        continue
+                    # An exception is raised below, by `result`; until then the others would work in vain.
+                    if future.exception() is None:
+                        on_done(future.result())
+                    else:
+                        stopper.flag[0] = 1
+                while_waiting()
+                # `cancel` succeeds only for tasks that have not begun.
+                if stopper.stopped:
+                    pending -= {future for future in futures[1:] if future.cancel()}
+        return [future.result() for future in futures if not future.cancelled()]
+
+    return hearing(work, stopper) or []
 
 
 def run_all(
@@ -201,28 +209,6 @@ def run_all(
     found = run_tasks(tasks, n_jobs=n_jobs, stopper=watch, on_done=on_done)
     watch.check()
     return found
-
-
-def run_apart(task: Callable[[], T], stopper: Stopper) -> T | None:
-    """The result of a task that does not look at the flag; None after Ctrl-C.
-
-    The task is then abandoned: it goes on in its thread until it ends or the program does.
-    """
-    # A daemon thread and a bare future: a thread pool would wait for the task at the end of the program.
-    found: Future[T] = Future()
-
-    def work() -> None:
-        try:
-            found.set_result(task())
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            found.set_exception(error)
-
-    with _hearing(stopper):
-        threading.Thread(target=work, daemon=True).start()
-        while not stopper.interrupted:
-            if wait([found], timeout=_PATIENCE).done:
-                return found.result()
-    return None
 
 
 def finish(work: Callable[[], T]) -> T:
@@ -244,26 +230,3 @@ def parts(n: int, steps: float) -> Iterator[slice]:
     """
     size = int(max(1, 1e8 // max(1.0, steps)))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
-
-
-@contextmanager
-def two_interrupts(first: str, second: str) -> Iterator[list[str]]:
-    """Ctrl-C on the command line: the first ends the work and keeps the results so far, the second exits.
-
-    `first` and `second` are the lines printed to standard error; those that were printed are yielded.
-    """
-    said: list[str] = []
-
-    def handle(before: Callable[..., Any], number: int, frame: Any) -> None:
-        said.append(second if said else first)
-        # Not by `print`, because what was interrupted may itself be printing. On a terminal the line goes
-        # below a progress bar.
-        start = "\n" if os.isatty(2) else ""
-        os.write(2, f"{start}epluribus: {said[-1]}\n".encode())
-        if len(said) > 1:  # a normal exit would wait for the threads that are still working
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            signal.raise_signal(signal.SIGINT)
-        before(number, frame)
-
-    with _on_ctrl_c(handle):
-        yield said

@@ -25,76 +25,27 @@ _DELAY = 2.0
 
 
 class Progress:
-    """Shows nothing; the other kinds have the same methods."""
+    """A tqdm bar, or a function ``(done, total, info)``, or neither.
+
+    If the function fails, the run goes on without it. An interrupt that it raises ends the work.
+    """
+
+    def __init__(self, total: int, stopper: Stopper, function: Any = None, bar: Any = None) -> None:
+        self._total, self._stopper, self._function, self._bar = total, stopper, function, bar
+        _OPEN.add(self)
 
     def grow(self, total: int) -> None:
         """Change the number of steps, which is not always known at the beginning."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.total = total
 
     def show(self, done: int, info: dict[str, Any]) -> None:
         """Show that `done` steps are done; `info` is printed beside the bar."""
-
-    def close(self) -> None:
-        """End the display when the run has ended."""
-        _OPEN.discard(self)
-
-
-_OPEN: weakref.WeakSet[Progress] = weakref.WeakSet()
-"""The progress of each call at work, shown or not. Weak: one that is never closed must not silence others."""
-
-
-class _Bar(Progress):
-    """A tqdm bar: in a notebook, or on stderr."""
-
-    def __init__(self, total: int, what: str, delay: float) -> None:
-        # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from tqdm.auto import tqdm
-
-        self._bar = tqdm(total=total, desc=what, unit_scale=True, leave=False, delay=delay)
-
-    def grow(self, total: int) -> None:
-        """Change the number of steps."""
-        self._bar.total = total
-
-    def show(self, done: int, info: dict[str, Any]) -> None:
-        """Advance the bar."""
-        # tqdm wants the number of new steps. Refreshed once, by `update`.
-        self._bar.set_postfix(info, refresh=False)
-        self._bar.update(done - self._bar.n)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        super().close()
-        self._bar.close()
-
-
-def _can_be_seen() -> bool:
-    """Whether stderr is a terminal, or this is a notebook."""
-    # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
-    ipython = sys.modules.get("IPython")
-    kernel = getattr(ipython and ipython.get_ipython(), "kernel", None)
-    return kernel is not None or bool(getattr(sys.stderr, "isatty", bool)())
-
-
-class _Call(Progress):
-    """A function ``(done, total, info)``; if it fails, the run goes on without it.
-
-    An interrupt raised by the function ends the work, in whatever thread it is raised.
-    """
-
-    def __init__(
-        self, function: Callable[[int, int, dict[str, Any]], Any], total: int, stopper: Stopper
-    ) -> None:
-        self._function: Callable[[int, int, dict[str, Any]], Any] | None = function
-        self._total, self._stopper = total, stopper
-
-    def grow(self, total: int) -> None:
-        """Change the number of steps."""
-        self._total = total
-
-    def show(self, done: int, info: dict[str, Any]) -> None:
-        """Call the function."""
+        if self._bar is not None:
+            # tqdm wants the number of new steps. Refreshed once, by `update`.
+            self._bar.set_postfix(info, refresh=False)
+            self._bar.update(done - self._bar.n)
         if self._function is None:
             return
         try:
@@ -106,6 +57,24 @@ class _Call(Progress):
             self._function = None
             warnings.warn(f"'progress' failed and is off now: {error!r}", stacklevel=2)
 
+    def close(self) -> None:
+        """End the display when the run has ended."""
+        _OPEN.discard(self)
+        if self._bar is not None:
+            self._bar.close()
+
+
+_OPEN: weakref.WeakSet[Progress] = weakref.WeakSet()
+"""The progress of each call at work, shown or not. Weak: one that is never closed must not silence others."""
+
+
+def _can_be_seen() -> bool:
+    """Whether stderr is a terminal, or this is a notebook."""
+    # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
+    ipython = sys.modules.get("IPython")
+    kernel = getattr(ipython and ipython.get_ipython(), "kernel", None)
+    return kernel is not None or bool(getattr(sys.stderr, "isatty", bool)())
+
 
 def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stopper) -> Progress:
     """The object behind the argument `progress`, to be closed in any case.
@@ -113,15 +82,19 @@ def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stoppe
     A bar that was asked for appears at once; by default it appears after two seconds, unless a
     call that is at work has a progress of its own.
     """
-    made = Progress()
     if callable(progress):
-        made = _Call(progress, total, stopper)
-    elif progress is True or (progress is None and not _OPEN):
-        if _can_be_seen():
-            made = _Bar(total, what, 0.0 if progress else _DELAY)
-    elif progress is not None and progress is not False:
+        return Progress(total, stopper, progress)
+    if not (progress is None or isinstance(progress, bool)):
         raise TypeError(
             f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."
         )
-    _OPEN.add(made)
-    return made
+    bar = None
+    if (progress or (progress is None and not _OPEN)) and _can_be_seen():
+        # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+
+        delay = 0.0 if progress else _DELAY
+        bar = tqdm(total=total, desc=what, unit_scale=True, leave=False, delay=delay)
+    return Progress(total, stopper, bar=bar)

@@ -14,25 +14,25 @@ def count(n: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """'61 %'; a share between 0 and 1 is never rounded to 0 or 100."""
-    # '0 %' and '100 %' are kept for what is exactly so.
+    """'61%'; a share between 0 and 1 is never rounded to 0 or 100."""
+    # '0%' and '100%' are kept for what is exactly so.
     if 0 < share < 0.01:
-        return "below 1 %"
-    return "above 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+        return "below 1%"
+    return "above 99%" if 0.995 <= share < 1 else f"{100 * share:.0f}%"
 
 
 def percents(shares: Sequence[float]) -> list[str]:
     """Shares of a whole in percent, rounded so that they add up to it, those furthest above their integers up.
 
     >>> percents([0.585, 0.415]), percents([0.995, 0.005])
-    (['59 %', '41 %'], ['above 99 %', 'below 1 %'])
+    (['59%', '41%'], ['above 99%', 'below 1%'])
     """
     exact = 100 * np.asarray(shares)
     whole = np.floor(exact)
     up = np.argsort(whole - exact, kind="stable")[: round(float((exact - whole).sum()))]
     whole[up] += 1
     odd = [min(share, 1 - share) < 0.01 for share in shares]
-    return [percent(x) if o else f"{n:.0f} %" for x, n, o in zip(shares, whole, odd, strict=True)]
+    return [percent(x) if o else f"{n:.0f}%" for x, n, o in zip(shares, whole, odd, strict=True)]
 
 
 def span(low: int, high: int, link: str = " to ") -> str:
@@ -46,8 +46,8 @@ def sentence_list(parts: Sequence[str]) -> str:
 
 
 def named_items(names: Sequence[str]) -> str:
-    """'item a', 'items a and b'; names that say so themselves stand alone: 'item 1 and item 2'."""
-    if names[0].lower().startswith("item"):
+    """'item a', 'items a and b'; names that say what they are stand alone: 'item 1 and item 2', 'wine 35'."""
+    if names[0].lower().startswith("item") or " " in names[0]:
         return sentence_list(names)
     return f"item{'' if len(names) == 1 else 's'} {sentence_list(names)}"
 

@@ -66,7 +66,7 @@ def what_differs(
     if max(map(len, table)) > _MOST:
         n = int(first.max()) + 1
         return f"in {other}, {len(table[0]):,} of {count(n, 'cluster')} are different"
-    target = _targets(first, second, *table)
+    target = renumbered(first, second, table)
     known = names or item_names(a) or item_names(b) or range(len(first))
     names = [str(name) for name in known]
     moved = target != first
@@ -87,13 +87,16 @@ def _changed(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     return np.unique(cells[0, ~equal]), np.unique(cells[1, ~equal])
 
 
-def _targets(first: IntArray, second: IntArray, mine: IntArray, theirs: IntArray) -> IntArray:
-    """The number of each item's cluster in the second partition: that of its match, or a new one.
+def renumbered(
+    first: IntArray, second: IntArray, changed: tuple[IntArray, IntArray] | None = None
+) -> IntArray:
+    """The number of each item's cluster in the second partition: that of its match in the first, or a new one.
 
-    `mine` and `theirs` are the clusters that only one of them has.
+    `changed` are the clusters that only one of them has. Both are canonical.
     """
     from scipy.optimize import linear_sum_assignment
 
+    mine, theirs = changed or _changed(first, second)
     inside = np.isin(first, mine)
     # Canonical labels of some of the items are numbered in another order than clusters of all.
     rows, columns = (np.unique(x[inside], return_inverse=True)[1] for x in (first, second))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -69,36 +69,6 @@ class Constraints:
         given = ((one.name, getattr(self, one.name)) for one in fields(self))
         return f"Constraints({', '.join(f'{k}={shown(v)}' for k, v in given if v is not None)})"
 
-    def read(self, draws: Draws, k_min: int, k_max: int | None, *, undecided: bool) -> Rules | None:
-        """What they mean for the items of the draws; see `read_constraints`."""
-        names, n = ItemNames(draws), draws.n_items
-        blocks = np.arange(n)
-        for group in _groups("must_link", self.must_link, names):
-            blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
-        apart, alike = (
-            _groups("cannot_link", self.cannot_link, names),
-            _sources(self.sources, names),
-        )
-        edges = None if self.contiguity is None else _edges(self.contiguity, names)
-        least = 1 if self.min_size is None else check_count(self.min_size, "min_size")
-        linked = np.bincount(blocks)[np.bincount(blocks) > 1]
-        items = count(int(linked.sum()), "item")
-        said = {
-            "must_link": len(linked) and f"{items} in {count(len(linked), 'must-link')}",
-            "cannot_link": len(apart) and count(len(apart), "cannot-link"),
-            "sources": len(alike) and "at most one item of each source in a cluster",
-            "contiguity": edges is not None and "clusters connected in the graph",
-            "min_size": least > 1 and f"clusters of at least {least} items",
-        }
-        words = {name: str(one) for name, one in said.items() if one}
-        found = Rules(relabel(blocks), (*apart, *alike), edges, least, words)
-        whole = np.zeros(n, dtype=np.int64)
-        parts = whole if found.graph is None else components(found.graph, whole)
-        _check_blocks(found, len(apart), names, parts)
-        if not undecided:
-            _check_sizes(found, int(parts.max()) + 1, k_min, k_max)
-        return found if words else None
-
 
 def read_constraints(
     given: Constraints | None,
@@ -112,12 +82,40 @@ def read_constraints(
 
     If items may stay `undecided`, numbers and sizes of clusters contradict nothing: those too many stay out.
     """
-    if given is not None and not isinstance(given, Constraints):
+    if given is None:
+        return None
+    if not isinstance(given, Constraints):
         raise TypeError(
             "'constraints' must be a Constraints, such as epluribus.Constraints(must_link=[(0, 1)]); got "
             f"{shown(given)}."
         )
-    return None if given is None else given.read(draws, k_min, k_max, undecided=undecided)
+    names, n = ItemNames(draws), draws.n_items
+    blocks = np.arange(n)
+    for group in item_groups("must_link", given.must_link, names):
+        blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
+    apart, alike = (
+        item_groups("cannot_link", given.cannot_link, names),
+        _sources(given.sources, names),
+    )
+    edges = None if given.contiguity is None else _edges(given.contiguity, names)
+    least = 1 if given.min_size is None else check_count(given.min_size, "min_size")
+    sizes = np.bincount(blocks)
+    linked = sizes[sizes > 1]
+    items = count(int(linked.sum()), "item")
+    said = {
+        "must_link": len(linked) and f"{items} in {count(len(linked), 'must-link')}",
+        "cannot_link": len(apart) and count(len(apart), "cannot-link"),
+        "sources": len(alike) and "at most one item of each source in a cluster",
+        "contiguity": edges is not None and "clusters connected in the graph",
+        "min_size": least > 1 and f"clusters of at least {least} items",
+    }
+    words = {name: str(one) for name, one in said.items() if one}
+    found = Rules(relabel(blocks), (*apart, *alike), edges, least, words)
+    parts = found.connected(np.zeros(n, dtype=np.int64))
+    _check_blocks(found, len(apart), names, parts)
+    if not undecided:
+        _check_sizes(found, int(parts.max()) + 1, k_min, k_max)
+    return found if words else None
 
 
 class ItemNames:
@@ -147,15 +145,15 @@ class ItemNames:
         return f"'{self.names[i]}'" if self.named else f"item {i}"
 
 
-def _groups(argument: str, given: Any, names: ItemNames) -> tuple[IntArray, ...]:
+def item_groups(argument: str, given: Any, names: ItemNames) -> tuple[IntArray, ...]:
     """Pairs or groups of items, as arrays of two or more numbers."""
     # A data frame iterates over its columns.
     given = () if given is None else given.to_numpy() if hasattr(given, "to_numpy") else given
     asked, found = f"'{argument}' must be a list of pairs or groups of items", []
-    if not _is_list(given):
+    if not is_list(given):
         raise TypeError(f"{asked}; got {shown(given)}.")
     for group in given:
-        if not _is_list(group):
+        if not is_list(group):
             raise TypeError(
                 f"{asked}, such as [(0, 1), (2, 5, 7)]; one of its entries is {group!r}."
             )
@@ -167,12 +165,15 @@ def _groups(argument: str, given: Any, names: ItemNames) -> tuple[IntArray, ...]
     return tuple(found)
 
 
-def _is_list(given: Any) -> bool:
+def is_list(given: Any) -> bool:
+    """Whether it holds entries of its own."""
     return hasattr(given, "__iter__") and not isinstance(given, Mapping | str)
 
 
 def _sources(given: Any, names: ItemNames) -> tuple[IntArray, ...]:
     """The items of each source that has two or more."""
+    import pandas as pd
+
     if isinstance(given, Mapping):
         known = {names.find(item, "sources"): source for item, source in given.items()}
         given = [known.get(i) for i in range(names.n_items)]
@@ -181,12 +182,10 @@ def _sources(given: Any, names: ItemNames) -> tuple[IntArray, ...]:
         raise ValueError(
             f"'sources' must have one source for each of the {names.n_items} items; got {len(values)}."
         )
-    by_source: dict[Any, list[int]] = {}
-    for i, source in enumerate(values):
-        # None, NaN and empty text mean that the source is not known: such an item may go anywhere.
-        if source is not None and source != "" and source == source:
-            by_source.setdefault(source, []).append(i)
-    return tuple(np.array(items, np.int64) for items in by_source.values() if len(items) > 1)
+    # None, NaN and empty text mean that the source is not known: such an item may go anywhere.
+    known = pd.Series(values, dtype=object)
+    groups = known[known != ""].groupby(known, sort=False).groups.values()
+    return tuple(np.array(items, np.int64) for items in groups if len(items) > 1)
 
 
 def _edges(given: Any, names: ItemNames) -> IntArray:
@@ -245,9 +244,9 @@ def _check_sizes(asked: Rules, n_parts: int, k_min: int, k_max: int | None) -> N
     why = "a group of items that must all be apart" if needed == largest else "'contiguity'"
     if k_max is not None and k_max < needed:
         raise ValueError(f"'k_max' is {k_max}, but {why} needs at least {needed} clusters.")
-    if k_min > asked.n_blocks:
+    if k_min > len(asked.first):
         raise ValueError(
-            f"'k_min' is {k_min}, but with 'must_link' there can be at most {asked.n_blocks} clusters."
+            f"'k_min' is {k_min}, but with 'must_link' there can be at most {len(asked.first)} clusters."
         )
     if max(needed, k_min) * asked.min_size > n:
         clusters = count(max(needed, k_min), "cluster")
@@ -276,11 +275,6 @@ class Rules:
     """Smallest number of items in a cluster."""
     said: Mapping[str, str] = field(default_factory=dict)
     """What is asked for in words, by the arguments of `Constraints` that were given."""
-
-    @property
-    def n_blocks(self) -> int:
-        """Number of blocks, single items included."""
-        return int(self.blocks.max()) + 1
 
     @property
     def words(self) -> str:
@@ -313,6 +307,17 @@ class Rules:
 
     # --- which partitions are allowed ---
 
+    def connected(self, labels: IntArray) -> IntArray:
+        """The connected parts of the clusters, numbered, or the clusters without a graph; -1 stays -1."""
+        if self.edges is None:
+            return tidy(labels)
+        from scipy.sparse.csgraph import connected_components
+
+        inner = self.edges[labels[self.edges[:, 0]] == labels[self.edges[:, 1]]]
+        # Items in no cluster are parts as well, which are not numbered.
+        _, parts = connected_components(_adjacency(inner, len(labels)), directed=False)
+        return tidy(np.where(labels < 0, -1, parts))
+
     @cached_property
     def membership(self) -> tuple[IntArray, IntArray]:
         """The groups as two arrays: for each item of each group the number of the group, and the item."""
@@ -323,7 +328,7 @@ class Rules:
     @cached_property
     def graph(self) -> sparse.csr_array | None:
         """(n_items, n_items) symmetric adjacency matrix of the graph; None for none."""
-        return None if self.edges is None else adjacency(self.edges, len(self.blocks))
+        return None if self.edges is None else _adjacency(self.edges, len(self.blocks))
 
     @cached_property
     def first(self) -> IntArray:
@@ -346,14 +351,13 @@ class Rules:
 
     def allow(self, labels: IntArray) -> bool:
         """Whether a partition obeys; items with a label of -1 are in no cluster."""
-        if np.any(labels[self.first][self.blocks] != labels) or len(
-            self.clashes(labels, labels)[0]
-        ):
-            return False
-        if self.graph is not None and components(self.graph, labels).max() > labels.max():
-            return False
         sizes = np.bincount(labels[labels >= 0])
-        return not np.any((sizes > 0) & (sizes < self.min_size))
+        return not (
+            np.any(labels[self.first][self.blocks] != labels)
+            or len(self.clashes(labels, labels)[0])
+            or np.any((sizes > 0) & (sizes < self.min_size))
+            or self.connected(labels).max() > labels.max()
+        )
 
     def allowed_sets(self) -> NDArray[np.bool_]:
         """(2**n_items,) which sets of a few items may be clusters; bit i of a set is item i."""
@@ -388,7 +392,7 @@ class Rules:
     @cached_property
     def units(self) -> tuple[IntArray, IntArray]:
         """Where the items of each unit begin, and the items of one unit after the other."""
-        return _lists(self.blocks, self.n_blocks, np.arange(len(self.blocks)))
+        return _lists(self.blocks, len(self.first), np.arange(len(self.blocks)))
 
     def unit(self, u: int) -> IntArray:
         """The items of a unit."""
@@ -423,7 +427,7 @@ class Rules:
         Items with a label of -1 stay out, with all of their unit. Where items must be apart, that of item `lead`
         stays where it is.
         """
-        n, cores, graph = len(labels), self.blocks, self.graph
+        n, cores = len(labels), self.blocks
         while True:
             first = np.unique(cores, return_index=True)[1]
             rank = rng.permutation(len(first))
@@ -440,20 +444,18 @@ class Rules:
                 part = np.zeros(len(first), dtype=np.int64)
                 np.maximum.at(part, cores[later], place)
                 new += far * part[cores]
-            if graph is None:
-                return tidy(new)
-            new = components(graph, new)
+            new = self.connected(new)
             torn = np.unique(self.blocks[new != new[first][cores]])
             if len(torn) == 0 or cores is not self.blocks:
                 return new
             # Once more, with units that fall apart together with items that connect them.
-            cores = self._connected(torn, graph, rng)
+            cores = self._joined(torn, rng)
 
-    def _connected(self, torn: IntArray, graph: Any, rng: Generator) -> IntArray:
+    def _joined(self, torn: IntArray, rng: Generator) -> IntArray:
         """The units, some of them together with the items on random shortest paths between their items."""
         from scipy.sparse.csgraph import breadth_first_order
 
-        cores, (group, item) = self.blocks.copy(), self.membership
+        cores, (group, item), graph = self.blocks.copy(), self.membership, cast(Any, self.graph)
         for unit in map(self.unit, torn):
             free = np.ones(len(cores), np.bool_)
             free[item[np.isin(group, group[np.isin(item, unit)])]] = False
@@ -479,18 +481,7 @@ def _lists(keys: IntArray, n: int, values: IntArray) -> tuple[IntArray, IntArray
     return first, values[np.argsort(keys, kind="stable")]
 
 
-def components(graph: sparse.csr_array, labels: IntArray) -> IntArray:
-    """(n_items,) the connected parts of the clusters, numbered; items with a label of -1 are in none."""
-    from scipy.sparse.csgraph import connected_components
-
-    i, j = graph.nonzero()
-    same = labels[i] == labels[j]
-    inner = adjacency(np.stack([i[same], j[same]], axis=1), len(labels))
-    # Those in no cluster are parts as well, which are not numbered.
-    return tidy(np.where(labels < 0, -1, connected_components(inner, directed=False)[1]))
-
-
-def adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
+def _adjacency(edges: IntArray, n_items: int) -> sparse.csr_array:
     """The symmetric 0-1 matrix of pairs of items."""
     from scipy import sparse
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,6 @@ from epluribus.settings import Settings
 if TYPE_CHECKING:
     from epluribus.sampling.trace import Trace
     from epluribus.uncertainty import Health
-
-NEXT = "best.health(draws), epl.items(best, draws)"
-"""What a printed estimate says to ask next: printing itself computes nothing."""
 
 __all__ = ["Estimate", "Run", "Step", "raise_if_interrupted", "read_best"]
 
@@ -242,7 +240,8 @@ class Estimate(Shown):
         found = f"n_clusters={self.n_clusters}, expected_loss={self.expected_loss:.6g}"
         return f"Estimate({found}, loss={self.loss.name!r})"
 
-    def _card(self) -> Card:
+    def _card(self, health: Mapping[str, str] | None = None) -> Card:
+        # Printing computes nothing: the checks are what to ask next, unless they are known.
         ensemble = self.kind == "ensemble"
         source = count(self.n_draws, "clustering" if ensemble else "draw")
         facts = {
@@ -255,8 +254,11 @@ class Estimate(Shown):
         }
         if self.runs:  # partitions of few items are found without any
             facts["search"] = count(len(self.runs), "run")
-        if self.n_draws:
-            facts["ask next"] = NEXT if ensemble else f"{NEXT}, epl.credible_ball(best, draws)"
+        if health is not None:
+            facts |= health
+        elif self.n_draws:
+            facts["ask next"] = "best.health(draws), epl.items(best, draws)"
+            facts["ask next"] += "" if ensemble else ", epl.credible_ball(best, draws)"
         stopped: Part = (
             "" if self.converged else Alert("stopped early: a longer search may find better")
         )

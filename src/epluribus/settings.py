@@ -48,7 +48,14 @@ class Settings:
     @property
     def bound(self) -> str:
         """What was asked for in words, such as "with at most 5 clusters"; "" if nothing was."""
-        said = [self._bound] if self._bound else []
+        low, high, said = self.k_min, self.k_max, []
+        if low == high:
+            said.append(f"with exactly {count(low, 'cluster')}")
+        elif high is not None:
+            least = f"with {low:,} to" if low > 1 else "with at most"
+            said.append(f"{least} {count(high, 'cluster')}")
+        elif low > 1:
+            said.append(f"with at least {count(low, 'cluster')}")
         if self.constraints is not None:
             said.append(f"subject to {self.constraints.words}")
         if self.undecided is not None:
@@ -83,52 +90,30 @@ class Settings:
             return f"There is no partition {asked}. Relax one of them."
         return f"No partition was found {asked}, from {n_tried} starts. There may be none: relax one of them."
 
-    @property
-    def _bound(self) -> str:
-        low, high = self.k_min, self.k_max
-        if low == high:
-            return f"with exactly {count(low, 'cluster')}"
-        if high is None:
-            return f"with at least {count(low, 'cluster')}" if low > 1 else ""
-        if low > 1:
-            return f"with {low:,} to {count(high, 'cluster')}"
-        return f"with at most {count(high, 'cluster')}"
-
 
 NO_BOUNDS = Settings()
 """Any number of clusters, and nothing that ends the work early."""
-
-
-def check_k_max(k_max: int | None) -> int | None:
-    """A bound on the number of clusters, checked, or None."""
-    return None if k_max is None else check_count(k_max, "k_max", way_out=" None means no bound.")
 
 
 def check_bounds(
     k: int | None, k_min: int | None, k_max: int | None, n_items: int
 ) -> tuple[int, int | None]:
     """Smallest and largest number of clusters allowed, checked; None for no bound above."""
-    if k is not None:
-        for name, words, other in (("k_min", "at least", k_min), ("k_max", "at most", k_max)):
-            if other is not None:
-                raise ValueError(
-                    f"Give 'k' (exactly) or '{name}' ({words}), not both; got {k} and {other}."
-                )
-        k = _check_k(k, "k", n_items)
-        return k, k
-    low = 1 if k_min is None else _check_k(k_min, "k_min", n_items)
-    high = None if k_max is None else check_k_max(k_max)
+    given = {"k": k, "k_min": k_min, "k_max": k_max}
+    asked = {name: value for name, value in given.items() if value is not None}
+    for name, value in asked.items():
+        if name != "k" and k is not None:
+            words = "at least" if name == "k_min" else "at most"
+            raise ValueError(
+                f"Give 'k' (exactly) or '{name}' ({words}), not both; got {k} and {value}."
+            )
+        check_count(value, name, way_out=" None means no bound." if name == "k_max" else "")
+        if name != "k_max" and value > n_items:
+            raise ValueError(
+                f"'{name}' must be at most the number of items, {n_items}; got {value}."
+            )
+    low, high = asked.get("k", asked.get("k_min", 1)), asked.get("k", k_max)
     if high is not None and low > high:
         raise ValueError(f"'k_min' must be at most 'k_max'; got {low} and {high}.")
     # There can never be more clusters than items: a bound that large has no effect.
-    return low, None if high is None or high >= n_items else high
-
-
-def _check_k(value: int, argument: str, n_items: int) -> int:
-    """A number of clusters that `n_items` items can have."""
-    number = check_count(value, argument)
-    if number > n_items:
-        raise ValueError(
-            f"'{argument}' must be at most the number of items, {n_items}; got {number}."
-        )
-    return number
+    return int(low), None if high is None or (high >= n_items and k is None) else int(high)

@@ -9,8 +9,7 @@ or the new one, never half of one. Nothing is pickled.
 The record of an estimate is what `Estimate.to_dict` returns, with ``format``, ``version``, ``loss_built_in`` (whether
 the name is enough to find the loss again), ``interrupted``, ``dimension`` and ``kind``; each run also has
 ``seconds``, ``labels`` and ``trace``, a list of pairs (expected loss, number of clusters). A json file is
-the record. An npz file has it as text in ``record``, without the labels, which are arrays: ``labels`` of
-shape (n_items,) and ``run_labels`` of shape (n_runs, n_items).
+the record. An npz file has it compressed, as the bytes of its text in ``record``, and the array ``labels``.
 
 With constraints or undecided items there are also ``constraints`` (what `Rules.to_dict` returns) and
 ``undecided``, their cost; a label of -1 is an undecided item.
@@ -47,7 +46,7 @@ from epluribus._version import __version__
 from epluribus.constraints import Rules
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, Run, Step
-from epluribus.losses.base import BUILT_IN, Loss
+from epluribus.losses.base import Loss
 from epluribus.partition import is_estimate
 from epluribus.readers.files import check_exists
 from epluribus.settings import Settings
@@ -91,14 +90,8 @@ def save(estimate: Estimate, path: str | Path) -> None:
     if check_ending(target, _ENDINGS, "The file") == ".json":
         to_json(estimate, target)
         return
-    record = _to_record(estimate)
-    # The labels of the estimate and of all runs, the bulk of the record, become arrays.
-    labels = np.array(record.pop("labels"))
-    runs = [run.pop("labels") for run in record["runs"]]
-    # An enumeration has no runs: without the reshape, its array would have only one dimension.
-    run_labels = np.array(runs, dtype=np.int64).reshape(len(runs), len(labels))
-    arrays = {"record": np.array(json.dumps(record)), "labels": labels, "run_labels": run_labels}
-    write_arrays(target, arrays, compress=True)
+    record = np.frombuffer(json.dumps(_to_record(estimate)).encode(), dtype=np.uint8)
+    write_arrays(target, {"record": record, "labels": estimate.labels}, compress=True)
 
 
 def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
@@ -146,7 +139,7 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
         raise ValueError(f"{what}. Read it with the epluribus that wrote it, or a newer one.")
     with reading(source, "an estimate"):
         name = str(record["loss"])
-        found = losses.by_name(name, tuple(BUILT_IN)) if record["loss_built_in"] else loss
+        found = losses.by_name(name) if record["loss_built_in"] else loss
     if found is None:
         what = f"the estimate in '{source}' was made with the loss '{name}'"
         raise ValueError(f"'loss' must be given: {what}, whose functions are not saved.")
@@ -201,14 +194,10 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
     return record
 
 
-def _read_npz(path: Path) -> dict[str, Any]:
-    """The record in an npz file, with the labels put back where json has them."""
+def _read_npz(path: Path) -> Any:
+    """The record in an npz file."""
     with open_arrays(path, ".npz") as archive:
-        record: dict[str, Any] = json.loads(str(archive["record"]))
-        record["labels"] = archive["labels"]
-        for entry, labels in zip(record["runs"], archive["run_labels"], strict=True):
-            entry["labels"] = labels
-    return record
+        return json.loads(archive["record"].tobytes())
 
 
 def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:

@@ -59,7 +59,7 @@ def test_ball(z, draws_file, capsys):
     assert data["radius"] == ball.radius
     assert data["bounds"]["upper"]["labels"] == ball.upper.tolist()
     assert main(["ball", str(draws_file), "--seed", "1"]) == 0
-    assert capsys.readouterr().out.startswith("95 % credible ball")
+    assert capsys.readouterr().out.startswith("95% credible ball")
 
 
 def test_ball_around_given_labels(z, draws_file, tmp_path, capsys):

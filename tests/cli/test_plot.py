@@ -35,6 +35,15 @@ def test_every_kind_is_drawn(kind, folder, capsys):
     assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_one_column_is_a_histogram(folder, capsys):
+    np.save("x.npy", np.arange(8.0))
+    for data in ("x.csv", "x.npy"):
+        assert main(["plot", "z.csv", "--data", data, "-o", "a.svg"]) == 0
+        assert capsys.readouterr().out == "histogram drawn into a.svg\n"
+        named = "<!-- x -->" in (folder / "a.svg").read_text()  # the name of the column
+        assert named == (data == "x.csv")
+
+
 def test_labels_in_place_of_a_search(folder, monkeypatch):
     (folder / "labels.csv").write_text("item,cluster\n" + "".join(f"{n},1\n" for n in NAMES[::-1]))
     monkeypatch.setattr(epl, "minimize", None)

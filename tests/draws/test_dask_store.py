@@ -161,6 +161,19 @@ def test_where_workers_do_not_find_the_data(client, tmp_path, monkeypatch):
         epl.Draws(array, client=client)
 
 
+def test_what_fails_on_a_worker_is_told_with_its_cause(client):
+    def broken(_):
+        raise ZeroDivisionError("broken chunk")
+
+    array = dask.array.from_array(sample(), chunks=(100, -1)).map_blocks(broken, dtype=int)
+    with pytest.raises(
+        RuntimeError, match=r"cluster at tcp.* failed, ZeroDivisionError: broken chunk"
+    ):
+        epl.Draws(array, client=client)
+    with pytest.raises(ValueError, match=r"must hold labels .*, which is not an integer"):
+        epl.Draws(sample() + 0.5, client=client)
+
+
 @pytest.mark.parametrize("kind", [float, object])
 def test_missing_labels_are_refused(client, kind):
     z = sample(30).astype(kind)

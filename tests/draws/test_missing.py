@@ -91,7 +91,7 @@ def test_what_is_refused():
         epl.Draws(TABLE, noise="gone")
     sample = epl.Draws(HOLES)
     for call in (epl.uncertainty.stability, epl.uncertainty.chips):
-        with pytest.raises(ValueError, match="needs draws without missing labels; 25 % of these"):
+        with pytest.raises(ValueError, match="needs draws without missing labels; 25% of these"):
             call(sample)
 
 
@@ -109,4 +109,4 @@ def test_minus_one_means_what_the_user_says():
 
 
 def test_printed():
-    assert "missing labels       25 %; a draw has seen 3 items" in str(epl.Draws(HOLES))
+    assert "missing labels       25%; a draw has seen 3 items" in str(epl.Draws(HOLES))

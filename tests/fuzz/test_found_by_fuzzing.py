@@ -17,7 +17,7 @@ from epluribus.models import (
     StochasticBlockModel,
 )
 from epluribus.readers.text import read_column, read_groups
-from epluribus.uncertainty import health, left_out
+from epluribus.uncertainty import cluster_parameters, health, left_out
 
 
 def test_a_few_cases():
@@ -60,7 +60,7 @@ TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
         (lambda: epl.draws.soft_psm(ONE_VARIABLE), ValueError, "'probabilities' has no probabilities"),
         (lambda: LatentBlockModel([[0], [0, 0]]), TypeError, "'matrix' must be an array, with rows"),
         (
-            lambda: epl.uncertainty.align([0], [[0]], parameters=False, raw_labels=False),
+            lambda: cluster_parameters([0], [[0]], parameters=False, raw_labels=False),
             ValueError,
             "'parameters' must have shape",
         ),

@@ -69,8 +69,9 @@ def test_read_only_installation_uses_the_folder_of_the_user(package):
 def test_nothing_writable_compiles_in_memory(package):
     package.forbid_package()
     package.user.touch()
-    assert package.run() == (0, None)
-    assert package.run() == (0, None)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="cannot be kept: .* Set NUMBA_CACHE_DIR"):
+            assert package.run() == (0, None)
 
 
 def test_a_changed_file_is_compiled_again(package):

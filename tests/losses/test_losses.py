@@ -93,7 +93,7 @@ def test_extremes_of_normalized_losses(name):
 
 @pytest.mark.parametrize("name", ["nvi", "nid"])
 def test_small_entropies_are_not_taken_for_zero(name):
-    """One item out of a thousand apart: entropies of 0.1 % of the largest are not nothing."""
+    """One item out of a thousand apart: entropies of 0.1% of the largest are not nothing."""
     one, two = [0] * 999 + [1], [0] * 998 + [1, 1]
     ref = oracles.loss(name, one, two)
     assert ref > 0.3

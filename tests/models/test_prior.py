@@ -117,7 +117,7 @@ def test_many_clusters_a_priori_match_sequential_seating(discount):
     mean = float(k @ p)
     low, high = np.searchsorted(p.cumsum(), [0.025, 0.975])
     text = PitmanYor(theta, discount).describe(400)
-    assert text.endswith(f"mean {mean:.1f}, 95 % interval {low} to {high}")
+    assert text.endswith(f"mean {mean:.1f}, 95% interval {low} to {high}")
 
 
 def test_processes_are_as_simple_as_mixtures():
@@ -131,5 +131,5 @@ def test_processes_are_as_simple_as_mixtures():
 def test_what_a_prior_says_about_very_many_items_is_computed_when_asked():
     assert "`n_clusters` of the prior has it (1,000,000 items)" in PitmanYor().describe(1_000_000)
     assert DirichletProcess(1.0).describe(1) == (
-        "number of clusters of 1 item, a priori: mean 1.0, 95 % interval 1 to 1"
+        "number of clusters of 1 item, a priori: mean 1.0, 95% interval 1 to 1"
     )

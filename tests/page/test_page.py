@@ -57,7 +57,7 @@ def test_states_the_facts(small):
     assert f"{best.expected_loss:.4g}" in words
     ball = epl.credible_ball(best, draws)
     assert f"{ball.radius:.4g}" in words
-    assert f"R-hat of the loss is {epl.uncertainty.error(best, draws).rhat:.3f}" in words
+    assert f"R-hat of the loss {epl.uncertainty.error(best, draws).rhat:.4g}" in words
     for name in epl.losses.available():
         assert name in words
     assert epl.certificate(best, draws).verdict.removeprefix("within ") in words
@@ -186,17 +186,17 @@ def test_warnings_in_plain_words(page_has):
     words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "share a cluster, more than chance explains" in words
     assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in words
-    # The first lines speak of the modes, and the diagnostics have the whole sentence.
-    assert words.index("2 competing partitions") < words.index("Can the answer be trusted?")
-    assert "Two competing partitions: " in words
+    # The first lines speak of the modes, and their section has the whole sentence.
+    assert words.index("2 competing partitions") < words.index("Which items are together")
+    assert "Two competing partitions: " in words.partition("Modes")[2]
     z[1] = rng.integers(0, 2, (40, 20))
     draws = epl.Draws(z)
     words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "The chains disagree." in words
     draws = epl.Draws(z[0, :3])
     words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
-    assert "only one chain" in words
-    assert "too few draws" in words
+    assert "one chain: whether another would agree is not known" in words
+    assert "too few to say what they are worth" in words
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_warnings_in_plain_words(page_has):
 def test_draws_that_say_nothing_give_a_warning(z, warning):
     words = Page(render(epl.minimize(z, rng=1), z, rng=1)).words
     assert f"Warning: {warning}" in words
-    for claim in ("Fine:", "R-hat of the loss", "a radius of", "proved optimal"):
+    for claim in ("R-hat of the loss", "a radius of", "proved optimal"):
         assert claim not in words
     assert "nothing can be said about its uncertainty" in words
     for wrong in ("The 1 draws", "1 draws are", "the 1 items", "1 distinct partitions"):
@@ -276,5 +276,5 @@ def test_bad_target_is_refused_before_the_search(name, message, small, tmp_path)
 def test_the_page_names_its_call_with_all_arguments(small, tmp_path):
     options = {"data": np.arange(30.0), "title": "T", "level": 0.9, "rng": 3, "brief": True}
     path = report(small[1], small[0], tmp_path / "a.html", **options)
-    call = "epl.report(best, draws, \"a.html\", data=data, title='T', level=0.9, rng=3, brief=True)"
+    call = "epl.report(best, draws, 'a.html', data=data, title='T', level=0.9, rng=3, brief=True)"
     assert call in Page(path.read_text("utf-8")).words

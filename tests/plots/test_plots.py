@@ -113,6 +113,6 @@ def test_names_of_clusters_stay_within_the_bounds():
     assert spread([1.0, 1.0, 9.0], 2.0, 0.5, 10.0).tolist() == [0.5, 2.5, 9]
     assert spread([1.0, 9.8, 9.9], 2.0, 0.0, 10.0).tolist() == [1, 8, 10]
     assert spread([3.0, 3.0, 3.0], 8.0, 0.0, 10.0).tolist() == [0, 5, 10]  # no room: nearer
-    places, font_size = place_along(np.full(40, 3.0), 10.0, 230.0, 8.0)
+    places, font_size = place_along(np.full(40, 3.0), 10.0, 230.0)
     assert font_size == 5.0  # 230 points for 40 names, each 1.15 times as high as its font
     assert np.allclose(places, 0.125 + 0.25 * np.arange(40))

@@ -105,9 +105,9 @@ def test_frames():
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({".log_weight": 0.0}, {}, r"column '.log_weight' of the frame holds weights.*'weights'"),
+        ({".log_weight": 0.0}, {}, r"column '.log_weight' of 'z' holds weights.*'weights'"),
         ({"chain": [1] * 9 + [None]}, {}, r"must have a chain; that of draw 9 is missing"),
-        ({}, {"var": "z"}, r"'var' must be None for the frame, .* every column is an item; got 'z'"),
+        ({}, {"var": "z"}, r"'var' must be None for 'z', .* every column is an item; got 'z'"),
         ({"a": [pd.NA] * 10}, {}, r"all labels of 'a' are missing"),
         ({"a": 0.5}, {}, r"draw 0, item 'a' has 0.5, which .* Leave such columns out"),
     ],
@@ -119,7 +119,7 @@ def test_bad_frames_are_refused_in_words(change, options, message):
 
 
 def test_a_frame_without_labels():
-    with pytest.raises(ValueError, match=r"No column of the frame holds labels: it has 'chain',"):
+    with pytest.raises(ValueError, match=r"No column of 'z' holds labels: it has 'chain',"):
         epl.Draws(pd.DataFrame({"chain": [1], "lp__": [0.5]}))
 
 
@@ -134,11 +134,11 @@ def test_a_header_that_counts_is_pointed_out(tmp_path):
 def test_a_column_that_counts_the_draws_of_each_chain_is_left_out():
     frame = pd.DataFrame(Z, columns=list("abcd"))
     for columns in ({"chain": CHAIN, "step": ITERATION}, {"step": ITERATION, "chain": CHAIN}):
-        with pytest.warns(UserWarning, match="column 'step' of the frame counts the draws"):
+        with pytest.warns(UserWarning, match="column 'step' of 'z' counts the draws"):
             draws = epl.Draws(pd.concat([pd.DataFrame(columns), frame], axis=1))
         assert same(draws).items == tuple("abcd")
     counted = frame.assign(a=np.arange(1, 11))
-    with pytest.warns(UserWarning, match="column 'a' of the frame counts the draws"):
+    with pytest.warns(UserWarning, match="column 'a' of 'z' counts the draws"):
         assert epl.Draws(counted).items == tuple("bcd")
     assert epl.Draws(counted[:9]).items == tuple("abcd")  # fewer may count by chance
 

@@ -228,34 +228,3 @@ def test_exact_refuses_many_items():
         ValueError, match=r"at most 9 items .* 'nvi', which is not linear; it has 10"
     ):
         epl.search.exact([list(range(10))], "nvi")
-
-
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ({"k": 2, "k_max": 3}, r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3"),
-        ({"k": 2, "k_min": 1}, r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1"),
-        ({"k_min": 3, "k_max": 2}, r"'k_min' must be at most 'k_max'; got 3 and 2"),
-        ({"k": 5}, r"'k' must be at most the number of items, 4; got 5"),
-        ({"k_min": 5}, r"'k_min' must be at most the number of items, 4; got 5"),
-        ({"k": 0}, r"'k' must be at least 1; got 0"),
-        ({"k_min": 0}, r"'k_min' must be at least 1; got 0"),
-        ({"k_max": 0}, r"'k_max' must be at least 1; got 0. None means no bound"),
-    ],
-)  # fmt: skip
-def test_bounds_that_make_no_sense(bounds, message):
-    with pytest.raises(ValueError, match=message):
-        epl.search.exact([[0, 0, 1, 1]], **bounds)
-
-
-def test_the_estimate_keeps_the_bounds():
-    z = noise(0, 5, 4, 3)
-    assert (
-        epl.search.exact(z).settings
-        == epl.search.exact(z, k_max=5).settings
-        == epl.search.exact(z, k_max=9).settings
-    )
-    settings = epl.search.exact(z, k_min=2, k_max=3).settings
-    assert (settings.k_min, settings.k_max) == (2, 3)
-    settings = epl.search.exact(z, k=4).settings
-    assert (settings.k_min, settings.k_max) == (4, 4)

@@ -216,7 +216,7 @@ def test_noisy_starts_disturb_a_draw():
 
 
 def test_the_first_draws_searched_are_chosen_by_weight():
-    """One of 1500 draws carries 90 % of the weight: it counts as much among the few searched first."""
+    """One of 1500 draws carries 90% of the weight: it counts as much among the few searched first."""
     z = np.random.default_rng(0).integers(4, size=(1500, 16))
     weights = np.ones(1500)
     weights[17] = 9 * 1499
@@ -366,8 +366,17 @@ def test_progress(name):
     [
         ({"k": 0}, ValueError, "'k' must be at least 1; got 0"),
         ({"k": 31}, ValueError, "'k' must be at most the number of items, 30; got 31"),
-        ({"k": 2, "k_max": 3}, ValueError, "Give 'k' .* or 'k_max' .* not both"),
-        ({"k": 2, "k_min": 3}, ValueError, "Give 'k' .* or 'k_min' .* not both"),
+        (
+            {"k": 2, "k_max": 3},
+            ValueError,
+            r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3",
+        ),
+        (
+            {"k": 2, "k_min": 1},
+            ValueError,
+            r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1",
+        ),
+        ({"k_min": 0}, ValueError, "'k_min' must be at least 1; got 0"),
         ({"k_min": 4, "k_max": 3}, ValueError, "'k_min' must be at most 'k_max'; got 4 and 3"),
         ({"k_min": 31}, ValueError, "'k_min' must be at most the number of items, 30; got 31"),
         ({"k_max": 0}, ValueError, "'k_max' must be at least 1; got 0. None means no bound"),

@@ -72,11 +72,10 @@ def test_a_draw_of_weight_zero_within_the_radius_is_not_inside():
 def test_printing():
     ball = credible_ball([0, 0, 1, 1], [[0, 0, 1, 1]] * 3 + [[0, 0, 0, 1]] + [[0, 1, 1, 1]], 0.95)
     text = str(ball)
-    assert text.splitlines()[0] == "95 % credible ball around 2 clusters of 4 items"
+    assert text.splitlines()[0] == "95% credible ball around 2 clusters of 4 items"
     assert "upper vertical" in text
     assert "lower vertical" in text
-    assert repr(ball).startswith("CredibleBall(loss=")
-    assert "radius=1.188" in repr(ball)
+    assert repr(ball) == text
     assert "1-4" in str(credible_ball([0, 0, 1, 1], [[0, 0, 0, 0], [0, 1, 2, 3]], 1.0))
 
 
@@ -110,7 +109,6 @@ def test_the_number_of_clusters_in_words():
     found = n_clusters_posterior([[0, 0, 1], [0, 0, 1], [0, 1, 2]], best=[0, 0, 0])
     assert "number of clusters: 2 to 3 with probability 1, most probable 2" in str(found)
     assert "the estimate has 1, which has probability 0" in str(found)
-    assert repr(found) == "NClusters(mode=2, interval=(2, 3), level=0.95)"
     text = str(n_clusters_posterior([[0, 1, 2]] * 9 + [[0, 1, 1]], level=0.9))
     assert text.startswith("number of clusters: 3 with probability 0.9, most probable 3")
     assert "if the model allows no more" in text

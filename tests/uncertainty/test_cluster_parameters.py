@@ -1,16 +1,12 @@
-"""Parameters of estimated clusters, against loops over draws and items; and labels aligned to them."""
+"""Parameters of estimated clusters, against loops over draws and items."""
 
-import itertools
 import re
 
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
 
 import epluribus as epl
-import strategies
-from epluribus.uncertainty import align
 
 
 def naive(labels, z, parameters):
@@ -92,11 +88,11 @@ def test_it_is_printed_as_a_table(sample):
     z, means, labels = sample
     found = epl.uncertainty.cluster_parameters(labels, z, parameters=means[..., 0], level=0.9)
     head, *rows = str(found).splitlines()
-    assert head.split() == ["cluster", "size", "mean", "sd", "5", "%", "50", "%", "95", "%"]
+    assert head.split() == ["cluster", "size", "mean", "sd", "5%", "50%", "95%"]
     assert [row.split()[:2] for row in rows] == [["0", "3"], ["1", "3"], ["2", "1"]]
     both = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
     assert "mean [1]" in str(both)
-    assert repr(both) == "ClusterParameters(n_clusters=3, shape=(2,))"
+    assert repr(both) == str(both)
 
 
 @pytest.mark.parametrize(
@@ -150,92 +146,21 @@ def test_means_where_labels_were_summed_out(each):
     np.testing.assert_allclose(found.mean[1], drawn[:, 2:4].mean(axis=(0, 1)), atol=0.01)
 
 
-def kept(labels, best):
-    return sum(a == b for a, b in zip(labels, best, strict=True))
-
-
-@given(z=strategies.draws(max_items=6, max_draws=6))
-def test_as_many_labels_as_possible_are_kept(z):
-    best = epl.partition.canonical(np.arange(z.shape[1]) % 3)
-    found = align(best, z)
-    for row, new in zip(z.tolist(), found.labels.tolist(), strict=True):
-        np.testing.assert_array_equal(epl.partition.canonical(new), epl.partition.canonical(row))
-        names = sorted(set(row))
-        room = range(max(len(names), int(best.max()) + 1))
-        ref = max(
-            kept([chosen[names.index(label)] for label in row], best)
-            for chosen in itertools.permutations(room, len(names))
-        )
-        assert kept(new, best) == ref
-    share = np.array([[np.mean(found.labels[:, i] == g) for g in range(found.n_clusters)]
-                      for i in range(z.shape[1])])  # fmt: skip
-    np.testing.assert_allclose(found.probabilities, share)
-    np.testing.assert_allclose(found.agreement, (found.labels == best).mean(axis=0))
-
-
-def test_parameters_follow_their_clusters_through_switched_labels():
-    rng = np.random.default_rng(0)
-    truth = np.repeat([0, 1, 2], 6)
-    means = np.array([-4.0, 0.0, 7.0])
-    switch = rng.permuted(np.tile(np.arange(3), (400, 1)), axis=1)
-    z, parameters = switch[:, truth], np.ones((400, 3, 2))
-    np.put_along_axis(parameters[:, :, 0], switch, means + rng.normal(0, 0.1, (400, 3)), axis=1)
-    found = align(truth, z, parameters=parameters).parameters
-    np.testing.assert_allclose(found.mean[:, 0], means, atol=0.03)
-    np.testing.assert_allclose(found.sd[:, 0], 0.1, atol=0.02)
-    spread = found.quantiles[:, :, 0] - means
-    np.testing.assert_allclose(spread, np.outer([-0.196, 0, 0.196], [1, 1, 1]), atol=0.04)
-    np.testing.assert_allclose(found.mean[:, 1], 1.0)
-    np.testing.assert_array_equal(found.present, 1.0)
-    again = align(truth, epl.Draws(z), parameters=parameters, raw_labels=z).parameters
-    np.testing.assert_array_equal(again.mean, found.mean)
-    assert "mean [1]" in str(found)
-    assert repr(found) == "ParameterSummary(n_clusters=3, shape=(2,))"
-
-
-def test_a_sample_without_raw_labels_is_refused():
-    draws = epl.Draws([[5, 5, 9], [9, 9, 5]])
-    with pytest.raises(ValueError, match=r"'raw_labels' must be given .* Give the sampler's array"):
-        align([0, 0, 1], draws, parameters=[[1.0, 2.0], [3.0, 4.0]])
-    found = align([0, 0, 1], draws)
-    assert "keeps its label with probability 1 on average" in str(found)
-    assert repr(found) == "Alignment(n_draws=2, n_clusters=2, mean_agreement=1)"
-
-
-def test_switched_labels_in_chains_and_in_labelled_arrays():
-    """Means of -5 and 5, labels that switch from draw to draw: the clusters keep their means."""
-    switched = np.random.default_rng(2).random((3, 40, 1)) < 0.5
-    z = np.where(switched, 1 - np.repeat([0, 1], 5), np.repeat([0, 1], 5))
-    means = np.where(switched, [5.0, -5.0], [-5.0, 5.0])
-    dims = ("chain", "draw")
-    posterior = xr.Dataset({"z": ((*dims, "item"), z), "mu": ((*dims, "cluster"), means)})
-    tree = xr.DataTree.from_dict({"posterior": posterior})
-    flat = z.reshape(120, 10), means.reshape(120, 2)
-    for draws, parameters in ((z, means), flat, (tree, posterior["mu"])):
-        found = align(np.repeat([0, 1], 5), draws, parameters=parameters).parameters
-        np.testing.assert_allclose(found.mean, [-5.0, 5.0])
-        np.testing.assert_allclose(found.sd, [0.0, 0.0], atol=1e-12)
-
-
-def test_a_cluster_without_partner_and_weights():
-    z = [[0, 0, 1], [0, 0, 0]]
-    draws = epl.Draws(z, weights=[3, 1])
-    found = align([0, 0, 1], draws, parameters=[[1, 2], [5, 99]], raw_labels=z)
-    np.testing.assert_allclose(found.parameters.mean, [2.0, 2.0])
-    np.testing.assert_allclose(found.parameters.present, [1.0, 0.75])
-    np.testing.assert_array_equal(found.parameters.quantiles[1], [1.0, 2.0])
-    draws = epl.Draws(z, weights=[0, 1])  # the only partner has weight 0
-    hidden = align([0, 0, 1], draws, parameters=[[1, 2], [5, 99]], raw_labels=z)
-    np.testing.assert_array_equal(hidden.parameters.mean, [5.0, np.nan])
-    assert hidden.parameters.present[1] == 0
-    never = align([0, 0, 1], [[0, 0, 0]], parameters=[[1.0]])
-    assert np.isnan(never.parameters.mean[1])
-    assert never.parameters.present[1] == 0
-    assert "-" in str(never.parameters)
-
-
 def test_a_median_that_rounding_misses_is_reached():
     """Six of 12 shares of 1/12 sum to a little less than one half."""
     values = [[float(t)] for t in range(12)]
-    found = align([0, 0], [[0, 0]] * 12, parameters=values).parameters
+    found = epl.uncertainty.cluster_parameters([0, 0], [[0, 0]] * 12, parameters=values)
     np.testing.assert_array_equal(found.quantiles, [[0.0], [5.0], [11.0]])
+
+
+def test_the_table_names_the_numbers_of_a_parameter():
+    """By the coordinates of a labeled array, or by their places."""
+    z, values = [[0, 0, 1]] * 4, np.arange(24.0).reshape(4, 3, 2)
+    coords = {"feature": ["height", "age"]}
+    labeled = xr.DataArray(values[None], coords, dims=["chain", "draw", "item", "feature"])
+    for given, names in ((labeled, ["height", "age"]), (values, ["0", "1"])):
+        found = epl.uncertainty.cluster_parameters(z[0], z, item_parameters=given)
+        frame = found.to_pandas()
+        assert [name for name in frame if name.startswith("mean")] == [f"mean [{n}]" for n in names]
+        np.testing.assert_allclose(frame[f"mean [{names[1]}]"], found.mean[:, 1])
+        assert f"97.5% [{names[0]}]" in str(found)

@@ -37,7 +37,7 @@ def test_independent_draws_have_the_textbook_error():
 
 
 def test_standard_error_covers_the_truth_for_sticky_chains():
-    """40 chains of one law: 95 % intervals around their means cover the common mean (at least 33)."""
+    """40 chains of one law: 95% intervals around their means cover the common mean (at least 33)."""
     rng = np.random.default_rng(1)
     found = [error(TRUTH, sticky(rng, 1000)) for _ in range(40)]
     means = np.array([one.expected_loss for one in found])
@@ -86,9 +86,9 @@ def test_chains_that_disagree_are_seen():
     assert found.rhat > 1.1
     assert found.ess < 20
     both = [psm(chain) for chain in z]
-    assert found.disagreement == pytest.approx(np.abs(both[0] - both[1]).max())
+    assert found.agreement.difference == pytest.approx(np.abs(both[0] - both[1]).max())
     i, j = (int(name) for name in found.agreement.pair)
-    assert np.abs(both[0] - both[1])[i, j] == pytest.approx(found.disagreement)
+    assert np.abs(both[0] - both[1])[i, j] == pytest.approx(found.agreement.difference)
     alone = chain_agreement(epl.Draws(z))
     assert (found.agreement.agree, found.agreement.pair) == (alone.agree, alone.pair)
     assert "Which chain is right cannot be told. Run more chains" in str(found)
@@ -144,7 +144,7 @@ def test_importance_weights_are_covered():
         weights = (p / 0.5)[which] * rng.lognormal(0, 0.7, 200)
         found = error(TRUTH, epl.Draws(z, weights=weights))
         covered += abs(found.expected_loss - mean) < 1.96 * found.standard_error
-    assert 183 <= covered <= 197  # 95 %, and two and a half standard deviations
+    assert 183 <= covered <= 197  # 95%, and two and a half standard deviations
 
 
 def test_paired_comparison_is_sharper_than_two_errors():
@@ -161,7 +161,6 @@ def test_paired_comparison_is_sharper_than_two_errors():
     same = compare(TRUTH, TRUTH, z)
     assert not same.clear
     assert str(same) == "A and B have the same expected loss (vi), 0 +- 0 apart"
-    assert "Difference(difference=-0." in repr(found)
 
 
 def test_a_difference_within_the_noise_is_called_so():
@@ -191,7 +190,6 @@ def test_too_few_draws_for_an_error():
     assert "too few draws for a standard error" in str(found)
     assert "too few to say what they are worth" in str(found)
     assert "nan" not in str(error([0, 1], [[0, 1]]))
-    assert "MonteCarloError(expected_loss=0.5" in repr(found)
 
 
 def test_one_chain_has_nothing_to_agree_with():

@@ -119,7 +119,7 @@ def test_what_no_draw_has_seen_together_cannot_be_known():
     assert str(table).splitlines()[-1].startswith("support unknown, never seen with most")
     assert str(whole).endswith("unknown, most of their items never seen together: 0")
     found = epl.minimize(draws, rng=1).health(draws)
-    assert "4 more with a likelier or unknown place" in found.items
+    assert "4 with an unknown place" in found.items
     assert not found.fine
     apart = clusters([0, 0, 1, 1, 2, 2], draws)
     np.testing.assert_array_equal(apart.separation, 1.0)
@@ -141,8 +141,7 @@ def test_tables_print_the_uncertain_first():
     best = epl.minimize(draws, rng=0)
     table = items(best, draws)
     assert str(table).splitlines()[1].startswith("c ")
-    assert repr(table) == "ItemTable(n_items=6, lowest_support=0.6667)"
-    assert "ClusterTable(n_clusters=2" in repr(clusters(best, draws))
+    assert repr(table) == str(table)
     assert table.to_pandas().index[0] == "c"
     assert clusters(best, draws).to_pandas().shape == (2, 6)
     many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)

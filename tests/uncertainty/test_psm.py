@@ -71,7 +71,7 @@ def test_no_memory_for_a_sparse_matrix(monkeypatch):
     little_memory(monkeypatch, 20.0 * 400 * 100 - 1)
     with pytest.raises(
         MemoryError,
-        match=r"of 400 items, of whose entries about 25 % are above 0.05, needs .* left\. Choose a higher "
+        match=r"of 400 items, of whose entries about 25% are above 0.05, needs .* left\. Choose a higher "
         "threshold, or fewer items",
     ):
         psm([labels, labels], sparse=True)

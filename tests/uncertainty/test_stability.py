@@ -52,5 +52,4 @@ def test_printing():
     z = strategies.random_draws(np.random.default_rng(2), 8, 20, 3)
     found = stability(z, other_losses=["binder"], rng=0)
     assert "expected loss: vi on all draws; distance: vi to the first row" in str(found)
-    assert repr(found).startswith("Stability(n_settings=5, largest_distance=")
     assert found.to_pandas().columns[0] == "setting"

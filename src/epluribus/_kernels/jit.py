@@ -10,6 +10,7 @@ Makefile and the tests therefore keep compiled kernels in a folder named after a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -27,7 +28,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, or load it from the disk cache."""
     try:
         return njit(cache=True, **OPTIONS)(function)
-    except RuntimeError:  # no folder can be written to: every process compiles for itself
+    except RuntimeError:  # no folder can be written to
+        warnings.warn(
+            "Compiled code cannot be kept: neither the folder of the package nor your cache folder can be written to. "
+            "Every process compiles for itself, which takes seconds. Set NUMBA_CACHE_DIR to a folder of your own.",
+            stacklevel=1,  # once, not for every kernel
+        )
         return njit(**OPTIONS)(function)
 
 

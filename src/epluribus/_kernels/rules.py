@@ -14,6 +14,7 @@ import numpy as np
 
 from epluribus._kernels.jit import kernel
 from epluribus._kernels.tables import exact_cost, item_costs, join_row, move_items, used_slots
+from epluribus._kernels.tables import sweep as tables_sweep
 
 
 @kernel
@@ -105,12 +106,13 @@ def bring(items, slot, price, known, sum_steps, now, decided):
 @kernel
 def sweep(
     order, first, items, known, groups, f, size, margin, tolerance, k_min, k_max, stop, lists,
-    min_size, price, sum_steps, now, decided,
+    min_size, price, sum_steps, now, decided, gap, second,
 ):  # fmt: skip
     """Visit the units in `order`; each goes to the open cluster where it costs least, or stays out.
 
     The arrays are those of `tables.sweep`: `known` are rows, weights, kinds, n_seen, steps and size_steps; `groups` are
-    weights and kinds of groups; `now` are labels, sizes, counts, gains and joint. Each unit is made a cluster first.
+    weights and kinds of groups; `now` are labels, sizes, counts, gains and joint. A single item that must be placed is
+    left to `tables.sweep`. Each other unit is made a cluster first.
     A single item then costs in cluster s what it costs there and not alone; several cost what it changes to join them
     with s (`tables.py`). Where items may stay undecided (a finite `price` of each), leaving them out changes
     sum_r w_r f3(n_r) as well, with n_r = ``decided[r]`` the decided items of group r, and the differences of f3 in
@@ -118,7 +120,7 @@ def sweep(
     Returns the numbers of units visited and of moves, and the change of the total loss.
     """
     rows, weights, kinds, n_seen, steps, size_steps = known
-    labels, sizes, counts, gains, _ = now
+    labels, sizes, counts, gains, joint = now
     moves, change, used, k = 0, 0.0, used_slots(sizes)[0], sizes.shape[0]
     costs, single, blocked = np.empty(k), np.empty(k, np.float32), np.empty(k, np.uint8)
     mark, queue = np.zeros(labels.shape[0], np.uint8), np.empty(labels.shape[0], np.int64)
@@ -132,6 +134,14 @@ def sweep(
         if not leaves or (whole and used <= k_min):
             continue
         alone = own if whole else np.argmin(sizes)
+        if n == 1 and price == np.inf:
+            most = used + int(used < k_max and not blocked[alone])
+            _, moved, by = tables_sweep(
+                unit, rows, weights, kinds, n_seen, steps, size_steps, margin, tolerance, k_min, most, stop,
+                blocked, labels, sizes, counts, gains, joint, costs, single, gap, second,
+            )  # fmt: skip
+            used, moves, change = used_slots(sizes)[0], moves + moved, change + by
+            continue
         used -= whole
         here = bring(unit, alone, price, known, sum_steps, now, decided)
         if n > 1:

@@ -16,9 +16,11 @@ adds
 where r is the sum of p_ij over the items j of s. There are two ways to know r:
 
 - ``together[i, j]`` is p_ij, without the diagonal, and ``sums[s, i]`` is r, for Binder's loss only: a look takes time
-  O(K), a move O(n_items);
-- item i has the neighbors ``near[first[i]]`` to ``near[first[i + 1] - 1]``, with similarities `share` above 0, and
-  ``inside[j]`` is s_j: a look takes time O(neighbors + K). `together` and `sums` are then empty.
+  O(K), a move O(n_items). `lists` is then None;
+- of the `lists`, item i has the neighbors ``near[first[i]]`` to ``near[first[i + 1] - 1]``, with similarities `share`
+  above 0, and ``inside[j]`` is s_j: a look takes time O(neighbors + K). `together` is then None.
+
+What is None is not compiled.
 
 **Bounds** write Binder's loss as a sum over pairs of items. With c the cost of separating, a pair costs c p_ij if the
 estimate has it apart and (2 - c)(1 - p_ij) if it has it together. With x_ij = 1 for together, 0 for apart, x is a
@@ -30,7 +32,6 @@ import math
 import numpy as np
 
 from epluribus._kernels.jit import kernel
-from epluribus._kernels.tables import used_slots
 
 # --- entries of the matrix ---
 
@@ -74,45 +75,49 @@ def together_weights(rows, weights, begin, end, stop, out):
 
 @kernel
 def item_costs(
-    i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside, costs, reach
-):
-    """costs[s] = what item i costs in slot s, itself not counted there (OUT); `reach` is WORK."""
-    own, dense = labels[i], sums.shape[0] > 0
+    i, together, lists, scale, one, logs, size_steps, labels, sizes, sums, inside, costs
+):  # fmt: skip
+    """costs[s] = what item i costs in slot s, itself not counted there (OUT); of lists `sums` is WORK."""
+    own, at = labels[i], i if lists is None else 0
+    if lists is not None:
+        first, near, share = lists
+        costs[:], sums[:] = 0.0, 0.0
+        for q in range(first[i], first[i + 1]):
+            s, p = labels[near[q]], share[q]
+            if s >= 0:
+                sums[s, 0] += p
+                if logs:
+                    rest = inside[near[q]] - (p if s == own else 0.0)
+                    costs[s] += math.log2((rest + p) / rest)
     for s in range(sizes.shape[0]):
-        reach[s] = sums[s, i] if dense and sizes[s] > 0 else 0.0
-        costs[s] = 0.0
-    for q in range(first[i], first[i + 1]):
-        s, p = labels[near[q]], share[q]
-        if s >= 0:
-            reach[s] += p
-            if logs:
-                rest = inside[near[q]] - (p if s == own else 0.0)
-                costs[s] += math.log2((rest + p) / rest)
-    for s in range(sizes.shape[0]):
-        costs[s] += math.log2(one + reach[s]) if logs else one + 2.0 * reach[s]
+        reach = sums[s, at] if sizes[s] > 0 else 0.0
+        if lists is not None and logs:
+            costs[s] += math.log2(one + reach)
+        else:
+            costs[s] = one + 2.0 * reach
         costs[s] = scale * costs[s] + size_steps[sizes[s] - int(s == own)]
 
 
 @kernel
-def move_item(i, target, together, first, near, share, one, labels, sizes, sums, inside):
+def move_item(i, target, together, lists, one, labels, sizes, sums, inside):
     """Item i goes to a slot."""
     own = labels[i]
-    if sums.shape[0] > 0:
-        row, into = together[i], sums[target]
-        for j in range(row.shape[0]):
-            into[j] += row[j]
-        if own >= 0:
-            out = sums[own]
-            for j in range(row.shape[0]):
-                out[j] -= row[j]
-    inside[i] = one
-    for q in range(first[i], first[i + 1]):
-        j = near[q]
-        if labels[j] == target:
-            inside[j] += share[q]
-            inside[i] += share[q]
-        elif own >= 0 and labels[j] == own:
-            inside[j] -= share[q]
+    if together is not None:
+        row = together[i]
+        for s, sign in ((target, np.int64(1)), (own, np.int64(-1))):
+            if s >= 0:
+                for j in range(row.shape[0]):
+                    sums[s, j] += sign * row[j]
+    if lists is not None:
+        first, near, share = lists
+        inside[i] = one
+        for q in range(first[i], first[i + 1]):
+            j = near[q]
+            if labels[j] == target:
+                inside[j] += share[q]
+                inside[i] += share[q]
+            elif own >= 0 and labels[j] == own:
+                inside[j] -= share[q]
     labels[i] = target
     sizes[target] += 1
     if own >= 0:
@@ -120,78 +125,50 @@ def move_item(i, target, together, first, near, share, one, labels, sizes, sums,
 
 
 @kernel
-def move_items(
-    items, targets, together, first, near, share, scale, one, logs, size_steps,
-    labels, sizes, sums, inside,
-):  # fmt: skip
-    """Move items to slots, one by one; returns the change of the total loss."""
-    change, n = 0.0, sizes.shape[0]
-    costs, reach = np.empty(n), np.empty(n)
-    for x in range(items.shape[0]):
-        i, target = items[x], targets[x]
-        own = labels[i]
-        if own != target:
-            item_costs(
-                i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
-                costs, reach,
-            )  # fmt: skip
-            change += costs[target] - (costs[own] if own >= 0 else 0.0)
-            move_item(i, target, together, first, near, share, one, labels, sizes, sums, inside)
-    return change
-
-
-@kernel
 def sweep(
-    order, together, first, near, share, scale, one, logs, size_steps, tolerance,
-    k_min, k_max, stop, blocked, labels, sizes, sums, inside, gap, second,
+    order, targets, used, together, lists, scale, one, logs, size_steps, tolerance, k_min, k_max, stop,
+    blocked, labels, sizes, sums, inside, gap, second, costs,
 ):  # fmt: skip
-    """Visit the items in `order`, as `tables.sweep` does; returns the number visited, of moves, and the change."""
-    moves, change, used, new, n = 0, 0.0, used_slots(sizes)[0], 0, sizes.shape[0]
-    costs, reach = np.empty(n), np.empty(n)
+    """Visit the items in `order`, as `tables.sweep` does; or move them to `targets`, if there are any.
+
+    Before, the number of slots in use is `used`.
+    Returns the number visited, of moves, and the change of the total loss.
+    """
+    moves, change, new, n = 0, 0.0, 0, sizes.shape[0]
+    told = targets.shape[0] > 0
     for x in range(order.shape[0]):
         i = order[x]
-        own = labels[i]
-        if used == n or stop[0] != 0:
-            return x, moves, change
-        while sizes[new] > 0:
-            new = new + 1 if new + 1 < n else 0
+        own, best, low = labels[i], -1, np.inf
         alone = own >= 0 and sizes[own] == 1
-        gap[i] = np.inf
-        if alone and used <= k_min:
-            continue
+        if not told:
+            if used == n or stop[0] != 0:
+                return x, moves, change
+            gap[i] = np.inf
+            if alone and used <= k_min:
+                continue
         item_costs(
-            i, first, near, share, scale, one, logs, size_steps, labels, sizes, sums, inside,
-            costs, reach,
+            i, together, lists, scale, one, logs, size_steps, labels, sizes, sums, inside, costs
         )  # fmt: skip
-        here = costs[own] if own >= 0 else np.inf
-        best, low = -1, np.inf
-        for s in range(n):
-            if costs[s] < low and sizes[s] > 0 and s != own and blocked[s] == 0:
-                best, low = s, costs[s]
-        if used < k_max and not alone and costs[new] < low:
-            best, low = new, costs[new]
-        gap[i], second[i] = low - here, best
-        if best < 0 or low >= here - tolerance:
-            continue
-        if own >= 0:
-            change += low - here
-        used += int(sizes[best] == 0) - int(alone)
-        move_item(i, best, together, first, near, share, one, labels, sizes, sums, inside)
-        moves += 1
+        here = costs[own] if own >= 0 else 0.0
+        if told:
+            best = targets[x]
+        else:
+            while sizes[new] > 0:
+                new = new + 1 if new + 1 < n else 0
+            for s in range(n):
+                if costs[s] < low and sizes[s] > 0 and s != own and blocked[s] == 0:
+                    best, low = s, costs[s]
+            if used < k_max and not alone and costs[new] < low:
+                best, low = new, costs[new]
+            gap[i], second[i] = low - here, best
+            if own >= 0 and low >= here - tolerance:
+                best = own
+        if best != own:
+            change += costs[best] - here
+            used += int(sizes[best] == 0) - int(alone)
+            move_item(i, best, together, lists, one, labels, sizes, sums, inside)
+            moves += 1
     return order.shape[0], moves, change
-
-
-@kernel
-def cluster_around_pivots(order, levels, first, near, share, labels):
-    """Each item in no cluster (-1), in this order, makes one of those more similar to it than its level (OUT)."""
-    k = 0
-    for i in order:
-        if labels[i] < 0:
-            labels[i] = k
-            for q in range(first[i], first[i + 1]):
-                if labels[near[q]] < 0 and share[q] > levels[i]:
-                    labels[near[q]] = k
-            k += 1
 
 
 # --- bounds on Binder's loss ---

@@ -1,6 +1,6 @@
 """The command line ``epluribus``: arguments and printing; the work is done by the library.
 
-`_draws`, `_reports` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one
+`_draws` and `_models` hold the commands, `_base` what they are made of; `main` turns errors into one
 line on standard error and an exit code.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from epluribus.cli._base import COMMANDS, interrupted, parse, remark
 
 # The commands, in the order in which they are listed.
-from epluribus.cli import _draws, _reports, _models  # isort: skip  # noqa: F401
+from epluribus.cli import _draws, _models  # isort: skip  # noqa: F401
 
 __all__ = ["main"]
 
@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     args = Namespace()
     try:
-        args = parse(words or ["--help"])
+        # "epluribus help plot" is what git and others understand, too.
+        args = parse([*words[1:], "--help"] if words[:1] in ([], ["help"]) else words)
         # The report shows the command that made it.
         args.call = shlex.join(["epluribus", *words])
         with warnings.catch_warnings():
@@ -92,14 +93,17 @@ def _shell_message(error: Exception, args: Namespace) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.strerror}: '{error.filename}'."
     message = " ".join(str(error).split())
-    # Only where the message is about an argument ("'k_max' must be", "loops=True"): an item or a column may
-    # have the same name.
+    message = re.sub(r"'rng' must be [^;]*", "'--seed' must be an integer of at least 0", message)
+    # Only where the message is about an argument ("'k_max' must be", "at most 'k_max'", "loops=True"): an item or
+    # a column may have the same name.
     arguments = COMMANDS[args.command][2] if "command" in args else []
     for typed in (one.names[-1] for one in arguments):
         name = typed.removeprefix("--").replace("-", "_")
         # What is given by its place stands in capital letters in the help.
         option = typed if typed.startswith("-") else typed.upper()
-        message = re.sub(rf"'{name}'(?= must| is for)", f"'{option}'", message)
+        message = re.sub(
+            rf"'{name}'(?= must| is\b| puts)|(?<=at most )'{name}'", f"'{option}'", message
+        )
         message = re.sub(rf"\b{name}=True\b", option, message)
     # Advice that is a call in Python is of no use here, unless it names an option or a command, too.
     first, *rest = re.split(r"(?<=[.?]) (?=[A-Z'])", message)

@@ -12,10 +12,13 @@ import argparse
 import difflib
 import inspect
 import json
+import os
 import re
+import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -200,3 +203,32 @@ def data_stream() -> Any:
 def is_stream(path: Path | None) -> bool:
     """Whether the name of a file, ``-``, means standard output."""
     return path is not None and str(path) == STREAM
+
+
+@contextmanager
+def two_interrupts(first: str, second: str) -> Iterator[list[str]]:
+    """Ctrl-C meanwhile: the first ends the work and keeps the results so far, the second ends the program.
+
+    `first` and `second` are the lines printed to standard error; those that were printed are yielded.
+    """
+    said: list[str] = []
+
+    def handle(*_: Any) -> None:
+        said.append(second if said else first)
+        # Not by `print`, because what was interrupted may itself be printing. On a terminal the line goes
+        # below a progress bar.
+        start = "\n" if os.isatty(2) else ""
+        os.write(2, f"{start}epluribus: {said[-1]}\n".encode())
+        if len(said) > 1:  # a normal exit would wait for the threads that are still working
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    # A shell makes a command in the background ignore Ctrl-C: that must stay so.
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handle)
+    try:
+        yield said
+    finally:
+        signal.signal(signal.SIGINT, before)

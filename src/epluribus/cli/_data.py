@@ -67,10 +67,7 @@ def read_model(name: str, path: Path, header: str | None = None, **options: Any)
                 f"'--{option.replace('_', '-')}' is not for the model '{name}'. Leave it out."
             )
     with about(path, "y", "adjacency", "matrix"):
-        if path.suffix == ".npy":
-            check_exists(path)
-            return make(np.array(load_numpy(path)), **options)
-        if not of_edges:
+        if not of_edges or path.suffix == ".npy":
             return make(read_items(path, words=name == "categorical"), **options)
         named = None if header is None else check_choice(header, ("yes", "no"), "header") == "yes"
         data = models.read_edges(path, named)
@@ -83,11 +80,13 @@ def read_model(name: str, path: Path, header: str | None = None, **options: Any)
 
 
 def read_items(path: Path, *, words: bool = False) -> Any:
-    """A data frame of a csv file, one item in each line, with the names that it has; numbers, or words too.
+    """The array of an npy file, or a data frame of a csv file, one item in each line; numbers, or words too.
 
-    A first column of words that all differ has the names.
+    Rows and columns have the names in the file; a first column of words that all differ has those of the rows.
     """
     check_exists(path)
+    if path.suffix == ".npy":
+        return np.array(load_numpy(path))
     table, first = read_table(path), 0
     names = table.texts(-1) if table.skip else table.texts(0)
     if not table.skip and table.frame.shape[1] > 1:
@@ -100,7 +99,8 @@ def read_items(path: Path, *, words: bool = False) -> Any:
         rest = table._replace(
             frame=frame, skip=table.skip + first, texts=lambda i: table.texts(i + first)
         )
-        frame = pd.DataFrame(rest.numbers(path, gaps=True))
+        columns = frame.columns if table.named else None
+        frame = pd.DataFrame(rest.numbers(gaps=True), columns=columns)
     return frame.set_axis(names) if table.skip or first else frame
 
 

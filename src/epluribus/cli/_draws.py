@@ -1,4 +1,4 @@
-"""The commands that read draws or labels: summarize, compare, psm, ball, modes.
+"""The commands that read draws or labels: summarize, compare, psm, ball, plausible, modes, plot, report, methods.
 
 Each checks first what it can (names of files, missing packages), then reads, computes by one call of the
 library, and prints text or, with ``--json``, one JSON object. What an option leaves out, the library chooses.
@@ -15,19 +15,21 @@ from typing import Any
 import numpy as np
 
 import epluribus as epl
-from epluribus import writers
-from epluribus._files import check_target, write_columns
+from epluribus import page, writers
+from epluribus._files import about, check_target, write_columns, write_whole
+from epluribus._parallel import INTERRUPTED
+from epluribus._validate import check_choice, need
 from epluribus.cli import _base as cli
-from epluribus.cli._base import answer, given
+from epluribus.cli._base import answer, given, two_interrupts
+from epluribus.cli._data import read_items
 from epluribus.constraints import Constraints
 from epluribus.draws import Draws
-from epluribus.estimate import NEXT, Estimate, raise_if_interrupted
+from epluribus.estimate import raise_if_interrupted
 from epluribus.losses.base import Loss
 from epluribus.partition import item_names, matched
 from epluribus.readers.files import read_labels
 from epluribus.readers.text import read_column, read_groups
 from epluribus.search import Comparison
-from epluribus.uncertainty import Health
 
 
 def split_losses(text: str) -> list[str | Loss]:
@@ -147,40 +149,35 @@ def summarize(args: Namespace) -> int:
         return _summarize_all(args, epl.minimize_all(draws, losses, **options))
     best = epl.minimize(draws, losses[0], **options)
     stopped, health, certainty = "this is the best so far" if best.interrupted else "", None, None
+    has_column = args.out is not None and (
+        cli.is_stream(args.out) or args.out.suffix.lower() in writers.WITH_COLUMNS
+    )
     try:
         # Checks take time; a user who interrupts wants the labels now.
         if draws is not None and not stopped:
             health = best.health(draws)
-            if args.out is not None:
+            if has_column:
                 certainty = writers.columns(best, draws)["certainty"]
     except KeyboardInterrupt:
         stopped = "the answer was not checked"
-    _tell(args, best, health, certainty)
+    data = best.to_dict() | ({} if health is None else {"health": health.to_dict()})
+    text = str(best._card({} if health is None else health.facts.facts))
+    table = writers.columns(best, certainty)
+    _deliver(args, data, text, table, lambda to: writers.write_estimate(to, best, certainty))
     return cli.interrupted(stopped) if stopped else 0
 
 
-def without_python(best: Estimate) -> list[str]:
-    """What an estimate says about itself, but for the functions of Python to call next."""
-    return [line for line in str(best).splitlines() if NEXT not in line]
-
-
-def _tell(args: Namespace, best: Estimate, health: Health | None, certainty: Any) -> None:
-    """Write the labels and print the answer."""
-    lines = without_python(best)
-    if health is not None and best.converged:
-        lines += [f"  {line}" for line in health.lines]
+def _deliver(args: Namespace, data: Any, text: str, table: Any, write: Any) -> None:
+    """Write the labels into the pipe or the file that was asked for, and print the answer."""
     if cli.is_stream(args.out):
-        # The labels are for the next program in the pipe, the summary for the user.
-        write_columns(cli.data_stream(), writers.columns(best, certainty))
-        print("\n".join(lines), file=sys.stderr)
+        # The labels are for the next program in the pipe, the answer for the user.
+        write_columns(cli.data_stream(), table)
+        print(text, file=sys.stderr)
         return
     if args.out is not None:
-        # Only csv and parquet have a column for the certainty; asking for it in others is an error.
-        has_column = args.out.suffix.lower() in writers.WITH_COLUMNS
-        writers.write_estimate(args.out, best, certainty if has_column else None)
-        lines.append(f"  labels written to {args.out}")
-    found = {} if health is None else {"health": health.to_dict()}
-    answer(args, {**best.to_dict(), **found}, "\n".join(lines))
+        write(args.out)
+        text += f"\n  labels written to {args.out}"
+    answer(args, data, text)
 
 
 def _summarize_all(args: Namespace, found: Comparison) -> int:
@@ -188,22 +185,14 @@ def _summarize_all(args: Namespace, found: Comparison) -> int:
     # One column of labels for each loss, under its name.
     items = writers.columns(found[0])["item"]
     table = {"item": items, **{one.loss.name: one.labels for one in found}}
-    text = str(found)
-    if cli.is_stream(args.out):
-        write_columns(cli.data_stream(), table)
-        print(text, file=sys.stderr)
-    else:
-        if args.out is not None:
-            writers.write_table(args.out, table)
-            text += f"\nlabels written to {args.out}"
-        data = {
-            "losses": list(found.names),
-            "estimates": [one.to_dict() for one in found],
-            "expected_losses": np.asarray(found.expected_losses).tolist(),
-            "distances": np.asarray(found.distances).tolist(),
-            "changes": found.changes,
-        }
-        answer(args, data, text)
+    data = {
+        "losses": list(found.names),
+        "estimates": [one.to_dict() for one in found],
+        "expected_losses": np.asarray(found.expected_losses).tolist(),
+        "distances": np.asarray(found.distances).tolist(),
+        "changes": found.changes,
+    }
+    _deliver(args, data, str(found), table, lambda path: writers.write_table(path, table))
     stopped = any(one.interrupted for one in found)
     return cli.interrupted("these are the best so far") if stopped else 0
 
@@ -335,3 +324,103 @@ def _refuse_two_answers(args: Namespace) -> None:
         raise ValueError(
             "'--json' and '--out -' both write to standard output; got both. Leave one out."
         )
+
+
+@cli.command(read_draws, one_loss, search_options, best_or_labels, resources, answer)
+def plot(args: Namespace) -> None:
+    """Draw a picture of the best partition, or of one in a file.
+
+    --kind (text): of the draws: similarity (default), certainty, n_clusters, loss_trace, partition_map or
+        ball_bounds; of --data: histogram (default of one column), scatter (of more) or pairs; of --network: network
+        (default) or blocks
+    -o --out (file, required): the picture: .png, .svg or .pdf
+    --data (file): numbers for each item: csv with an item in each line, perhaps with names, or npy
+    --network (file): links between the items: edges, a square matrix, GraphML or GML
+
+    Example: epluribus plot draws.csv --kind similarity -o figure.png. With data:
+    epluribus plot draws.csv --kind scatter --data y.csv -o figure.svg
+    """
+    check_target(args.out, (".png", ".svg", ".pdf"))
+    need("matplotlib", "plots", "A picture")
+    from epluribus.plots import KINDS  # imported here: it takes time
+
+    data: Any = None if args.data is None else read_items(args.data)
+    of_data = "histogram" if np.ndim(data) == 1 or np.shape(data)[1:] == (1,) else "scatter"
+    usual = "network" if args.network else "similarity" if data is None else of_data
+    kind = usual if args.kind is None else check_choice(args.kind, KINDS, "kind")
+    draw, needed = KINDS[kind]
+    if needed != "draws" and getattr(args, needed) is None:
+        raise ValueError(f"'--kind {kind}' must be given together with '--{needed}', a file.")
+    loss, draws = one_loss(args), read_draws(args)
+    second = {"draws": draws, "network": args.network, "data": data}
+    best = best_or_labels(args, draws, loss, **search_options(args, draws))
+    with about(args.data or args.network or "", "values", "X", "adjacency", "matrix"):
+        picture = draw(best, second[needed])
+    figure = np.ravel(picture)[0].figure  # some pictures have several panels
+    write_whole(args.out, lambda target: figure.savefig(target, dpi=150))
+    answer(args, {"out": str(args.out), "kind": kind}, f"{kind} drawn into {args.out}")
+
+
+@cli.command(read_draws, one_loss, search_options, resources, answer)
+def report(args: Namespace) -> int:
+    """Find the best partition and write one self-contained HTML page that opens offline.
+
+    It shows the answer, the certainty of items and clusters, similarity, the number of clusters, other
+    losses, modes, the credible ball, diagnostics of the chains, the certificate, and a methods paragraph.
+
+    -o --out (file, default report.html): the page
+    --title (text, default Optimal partition): heading of the page
+    --level (number, default 0.95): probability of the ball
+    --compare (file): labels of another partition, such as an expert's: is it plausible, and what differs?
+    --data (file): numbers for each item, drawn with the clusters in color: csv or npy
+    --network (file): links between the items: edges, a square matrix, GraphML or GML
+
+    Example: epluribus report draws.csv -o report.html --loss vi --seed 1
+    """
+    check_target(args.out, (".html",))
+    # A missing package is reported now, not after a long search.
+    need("jinja2", "report", "The report")
+    loss, draws = one_loss(args), read_draws(args)
+    data = None if args.data is None else read_items(args.data)
+    data = None if data is None else matched(data, draws, str(args.data), rows=True)
+    # The first Ctrl-C ends the search or the step it meets, and the page is still written.
+    with two_interrupts(
+        "interrupted; the page is written with what is known so far (Ctrl-C again ends at once)",
+        "ended; no page was written",
+    ) as said:
+        best = epl.minimize(draws, loss, **search_options(args, draws))
+        # After an interrupted search the page is brief: the user wants to see it now.
+        options = given(args, "title call level time_limit network") | {"data": data}
+        if args.compare is not None:
+            options["partitions"] = {args.compare.stem: read_labels(args.compare)}
+        with about(args.network or "", "network"):
+            page.report(best, draws, args.out, brief=best.interrupted, **options, **resources(args))
+    found = {"out": str(args.out), "bytes": args.out.stat().st_size, **best.to_dict()}
+    answer(args, found, f"{best._card({})}\n  page written to {args.out}")
+    # The page is written, but a script must see that parts of it may be missing.
+    return INTERRUPTED if said else 0
+
+
+@cli.command(read_draws, one_loss, search_options, resources, answer)
+def methods(args: Namespace) -> int:
+    """Find the best partition and print a paragraph for the methods section of a paper.
+
+    It says what was done and what was found: the loss, the draws, the search, the credible ball, modes, how
+    precise the numbers are, and the references. It is the paragraph of the report for the same seed.
+
+    --level (number, default 0.95): probability of the ball
+    --bibtex (switch): also print the BibTeX entries of the references
+
+    Example: epluribus methods draws.csv --loss vi --seed 1
+    """
+    loss, draws = one_loss(args), read_draws(args)
+    best = epl.minimize(draws, loss, **search_options(args, draws))
+    # There is nothing to report yet; a later Ctrl-C leaves out what was not computed.
+    raise_if_interrupted(best)
+    with two_interrupts(
+        "interrupted; the paragraph leaves out what was not computed",
+        "ended; there is no paragraph",
+    ) as said:
+        found = page.methods(best, draws, **given(args, "level time_limit"), **resources(args))
+    answer(args, found.to_dict(), f"{found}\n\n{found.bibtex}" if args.bibtex else found)
+    return INTERRUPTED if said else 0

@@ -36,10 +36,10 @@ import numpy as np
 from epluribus import losses
 from epluribus._parallel import resolve_jobs
 from epluribus._text import named_items, sentence_list
-from epluribus._typing import AnyArray, FloatArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.diagnostics.series import LARGEST, Series, by_chain, ess, judge_ranks, judge_series
 from epluribus.draws import Draws
-from epluribus.draws.expected import Similarity, map_blocks
+from epluribus.draws.expected import ROUNDING, Similarity, map_blocks
 from epluribus.losses.values import loss_values
 
 _FALSE_ALARMS = 0.002
@@ -50,8 +50,6 @@ _STRICT = 1.15
 """Limit of R-hat below which halves whose means differ by 0.6 standard deviations would be seen."""
 _FEW = 10
 """Independent draws of a chain below which a difference may be chance, however large it is."""
-_ROUNDING = 1e-12
-"""Probabilities that differ by less than this are equal: sums of weights are rounded."""
 _DRIFT = "distance from late minus early draws"
 """Name of the series in which a common drift shows."""
 
@@ -60,17 +58,17 @@ _DRIFT = "distance from late minus early draws"
 class Agreement:
     """Whether chains agree on which items belong together."""
 
-    difference: float
+    difference: float = math.nan
     """Largest difference between two chains, or the halves of one, of the probability that two items
     share a cluster; if some are above their limits, the largest of these. NaN if there is nothing to
     compare."""
-    limit: float
+    limit: float = math.nan
     """What this difference stays below if the chains are draws from one posterior. NaN with fewer than 4
     draws per chain."""
-    pair: tuple[str, str] | None
+    pair: tuple[str, str] | None = None
     """The two items; None if no pair differs, if there are no two chains, or if only some pairs were
     compared."""
-    agree: bool | None
+    agree: bool | None = None
     """Whether the chains agree. None if that cannot be known: there is one chain, or chains are too short."""
     series: tuple[Series, ...] = ()
     """R-hat and effective sample sizes of the number of clusters, of the distance from a central draw, and
@@ -189,7 +187,7 @@ def chain_agreement(
     )
     # An ensemble has no chains and no order.
     if draws.has_missing or draws.n_items < 2 or draws.kind == "ensemble":
-        return Agreement(math.nan, math.nan, None, None, judged, n_chains=draws.n_chains)
+        return Agreement(series=judged, n_chains=draws.n_chains)
     found, complete = _differences(draws, resolve_jobs(n_jobs), comparisons)
     large = [one for one in found if one.is_large]
     # Between chains; the halves of a chain are worth showing only if they differ.
@@ -197,22 +195,22 @@ def chain_agreement(
     worst = max(large or between, key=lambda one: one.value, default=None)
     agree = _verdict(worst, large, judged, tables)
     if worst is None:
-        return Agreement(math.nan, math.nan, None, agree, judged, n_chains=draws.n_chains)
-    # Equal chains differ nowhere, and no pair is to be named.
-    i, j = (draws.item_names[item] for item in worst.items)
-    pair = (i, j) if complete and worst.value > 0 else None
-    a, b = (draws.chain_names[chain] for chain in worst.chains)
-    odd = None
+        return Agreement(agree=agree, series=judged, n_chains=draws.n_chains)
     # Differences within a chain alone may be a drift of all that the others hide.
-    if (
-        agree is False
-        and draws.n_chains > 2
-        and any(one.chains[0] != one.chains[1] for one in large)
-    ):
-        common = set.intersection(*(set(one.chains) for one in large))
-        odd = draws.chain_names[common.pop()] if len(common) == 1 else None
+    odd: set[int] = set()
+    if agree is False and draws.n_chains > 2 and any(one in between for one in large):
+        odd = set.intersection(*(set(one.chains) for one in large))
+    names = draws.chain_names
+    i, j = (draws.item_names[item] for item in worst.items)
     return Agreement(
-        worst.value, worst.limit, pair, agree, judged, (a, b), odd, n_chains=draws.n_chains
+        worst.value,
+        worst.limit,
+        (i, j) if complete and worst.value > 0 else None,  # equal chains differ nowhere
+        agree,
+        judged,
+        (names[worst.chains[0]], names[worst.chains[1]]),
+        names[odd.pop()] if len(odd) == 1 else None,
+        draws.n_chains,
     )
 
 
@@ -261,6 +259,9 @@ def _distances(draws: Draws) -> dict[str, FloatArray]:
     def from_draw(number: int, others: AnyArray) -> FloatArray:
         return loss_values(table[:, draws.index[number]].astype(np.int64), others, vi)
 
+    def far_from(numbers: IntArray) -> FloatArray:
+        return np.sum([from_draw(number, table) for number in numbers], axis=0)
+
     # Twelve draws spread evenly over each chain, among which the central one is found.
     rows = [np.flatnonzero(draws.chains == number) for number in range(draws.n_chains)]
     spread = [own[np.linspace(0, len(own) - 1, min(len(own), 12)).astype(int)] for own in rows]
@@ -268,15 +269,9 @@ def _distances(draws: Draws) -> dict[str, FloatArray]:
     central = min(np.concatenate(spread), key=lambda number: from_draw(number, some).sum())
     series = {"distance from a central draw": from_draw(central, table)[draws.index]}
     if draws.n_chains > 1:
-        # For each chain, the distance of all draws from its last two draws less that from its first two.
-        late = np.stack(
-            [
-                sum(from_draw(number, table) for number in own[-2:])
-                - sum(from_draw(number, table) for number in own[:2])
-                for own in spread
-            ]
-        )
-        # A chain is near its own ends in any case: only those of the others count.
+        # For each chain, the distance of all draws from its last two draws less that from its first two. A chain is
+        # near its own ends in any case: only those of the others count.
+        late = np.stack([far_from(own[-2:]) - far_from(own[:2]) for own in spread])
         drift = np.round((late.sum(axis=0) - late)[draws.chains, draws.index], 9)
         # Each chain has others, and only what happens within it is of interest: its ranks.
         for own in rows:
@@ -299,7 +294,7 @@ class _Difference(NamedTuple):
     @property
     def is_large(self) -> bool:
         """Whether it is more than chance explains."""
-        return self.value > self.limit + _ROUNDING  # False for NaN
+        return self.value > self.limit + ROUNDING  # False for NaN
 
 
 def _differences(draws: Draws, n_jobs: int, comparisons: float) -> tuple[list[_Difference], bool]:
@@ -339,10 +334,10 @@ def _differences(draws: Draws, n_jobs: int, comparisons: float) -> tuple[list[_D
         for a, b in couples:
             one, other = (whole[a], whole[b]) if a != b else parts[a]
             apart = np.abs(one - other)
-            apart[after | (apart < _ROUNDING)] = 0.0
+            apart[after | (apart < ROUNDING)] = 0.0
             mean = (one + other) / 2
             # The binomial variance, but for the number of draws; never 0, where there is no difference.
-            relative = apart * apart / (mean * (1 - mean) + _ROUNDING)
+            relative = apart * apart / (mean * (1 - mean) + ROUNDING)
             # The largest in each row, by both measures.
             columns = [measure.argmax(axis=1).tolist() for measure in (apart, relative)]
             best = {at for column in columns for at in enumerate(column)}

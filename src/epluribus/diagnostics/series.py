@@ -54,7 +54,7 @@ class Series:
     ess_bulk: float
     """Effective sample size of the ranks, all chains together."""
     ess_tail: float
-    """The smaller of the effective sample sizes for the 5 % and the 95 % quantile."""
+    """The smaller of the effective sample sizes for the 5% and the 95% quantile."""
 
     @property
     def differs(self) -> bool:
@@ -123,7 +123,7 @@ def _within(halves: FloatArray) -> float:
     if np.ptp(centered) == 0:
         return float(half)
     # Less three: subtracting the mean takes away the slowest part of the motion. Chosen on autocorrelated
-    # chains, where 3 % of agreeing sets were called disagreeing.
+    # chains, where 3% of agreeing sets were called disagreeing.
     size = _ess(centered, method="identity") / n - 3.0
     return min(max(2.0, size), float(half))  # at least two, for a variance
 
@@ -199,7 +199,7 @@ def ess(values: ArrayLike, *, method: str = "bulk") -> float:
     values : array_like of shape (n_chains, n_draws) or (n_draws,)
     method : {"bulk", "tail", "mean"}, default "bulk"
         "bulk" uses the ranks of the values, as a diagnostic should; "tail" is the smaller of the sizes for
-        the 5 % and the 95 % quantile; "mean" uses the values themselves, as the standard error of their
+        the 5% and the 95% quantile; "mean" uses the values themselves, as the standard error of their
         mean requires.
 
     Returns

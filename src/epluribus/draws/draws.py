@@ -9,20 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._cards import Card, Shown
+from epluribus._cards import Card, Facts, Shown
 from epluribus._files import as_path, check_target, write_arrays
-from epluribus._text import percent
+from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_count, quoted, shown
-from epluribus.draws.rows import kept_rows, safe_weights
-from epluribus.draws.store import Contents, Store, card_of, read_contents
+from epluribus._validate import check_choice, check_count, quoted, shown
+from epluribus.draws.rows import (
+    check_chains,
+    check_items,
+    check_weights,
+    collapse,
+    count_seen,
+    kept_rows,
+    safe_weights,
+)
+from epluribus.draws.store import Store, collapse_on
 from epluribus.partition import ORDER, is_estimate
-from epluribus.readers import Table, is_ensemble, to_table, unchanged
+from epluribus.readers import is_ensemble, to_table, unchanged
 from epluribus.readers.columns import Source
 
 NEEDS_DRAWS = (
@@ -30,6 +38,18 @@ NEEDS_DRAWS = (
     "expected_loss(labels, psm=...) and plots.similarity(psm=...) can do without the draws themselves."
 )
 """The reason why a function refuses a matrix."""
+
+
+class Contents(NamedTuple):
+    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
+
+    store: Store
+    places: IntArray
+    n_clusters: IntArray
+    has_missing: bool
+    n_seen: IntArray
+    about: Source
+    """What came with the labels: chains and weights are those of the draws that were kept."""
 
 
 class Draws(Shown):
@@ -142,24 +162,49 @@ class Draws(Shown):
         if not isinstance(z, Contents):
             if isinstance(z, list | tuple) and is_ensemble(z):
                 kind, noise = kind or "ensemble", noise or "alone"
+            if kind is not None:
+                check_choice(kind, ("posterior", "ensemble"), "kind")
             # Other draws may be given to take a part of them, or to give them other names or weights.
-            table = z._table() if isinstance(z, Draws) else None
-            z = read_contents(
-                table or to_table(z, var=var, missing=missing, noise=noise, lazy=client is not None),
-                str(z) if isinstance(z, str | Path) else "z",
-                weights=weights, burn=burn, thin=thin, items=items, chains=chains, kind=kind,
-                client=client,
+            if isinstance(z, Draws):
+                source = z._source()
+            else:
+                source = to_table(z, var=var, missing=missing, noise=noise, lazy=client is not None)
+            n_rows, n_items = source.labels.shape
+            if chains is not None:
+                numbers, names = check_chains(chains, n_rows)
+                source = source._replace(chains=numbers, chain_names=names)
+            weights = source.weights if weights is None else weights
+            # Burn-in and thinning come first, so that only the draws that are kept are read.
+            keep = kept_rows(source.chains, burn, thin)
+            where = str(z) if isinstance(z, str | Path) else "z"
+            about = source._replace(
+                labels=None, check=None,
+                items=check_items(items, source.items, n_items, where),
+                weights=None if weights is None else check_weights(weights, n_rows, keep),
+                chains=source.chains[keep], kind=kind or source.kind,
             )  # fmt: skip
+            found = collapse_on(client, source, keep) if client else collapse(source, keep)
+            store, places, k, has_missing, _ = found
+            n_seen = (
+                count_seen(found, about.items, where) if has_missing else np.full(k.shape, n_items)
+            )
+            if not client:
+                store = Store(store, int(k.max()) + has_missing)
+            z = Contents(store, places, k, has_missing, n_seen, about)
         self._contents: Contents = z
         self.store, self.index, self.distinct_n_clusters, self.has_missing, *_ = z
-        self.distinct_n_seen, self.chains = z.n_seen, z.chains
-        self.items, self.kind = z.items, z.kind
-        self.chain_names = z.chain_names or tuple(map(str, range(int(z.chains.max()) + 1)))
-        self.variable, self.dimension, self.origin = z.variable, z.dimension, z.origin
+        self.distinct_n_seen, about = z.n_seen, z.about
+        self.chains: IntArray = about.chains
+        self.items: tuple[str, ...] | None = about.items
+        self.kind: str = about.kind or "posterior"
+        self.chain_names = about.chain_names or tuple(map(str, range(int(self.chains.max()) + 1)))
+        self.variable, self.dimension, self.origin = about.variable, about.dimension, about.origin
         self.n_draws, self.n_chains = len(self.index), int(self.chains.max()) + 1
         self.n_items, self.n_distinct = self.store.n_items, self.store.n_distinct
         # Scaled for each part of a sample by itself: its weights may be tiny beside those of other draws.
-        self.draw_weights = np.ones(self.n_draws) if z.given is None else safe_weights(z.given)
+        self.draw_weights = (
+            np.ones(self.n_draws) if about.weights is None else safe_weights(about.weights)
+        )
         # The weight of distinct partition d is the sum of w_t over the draws t with index[t] = d.
         weight = np.bincount(self.index, weights=self.draw_weights, minlength=self.n_distinct)
         self.weights: FloatArray = weight.astype(np.float64)
@@ -205,9 +250,8 @@ class Draws(Shown):
     def check_complete(self, what: str) -> None:
         """Refuse draws with missing labels for what has no meaning, or no method, for them."""
         if self.has_missing:
-            share = percent(1.0 - float(self.n_seen.mean()) / self.n_items)
             raise ValueError(
-                f"{what} needs draws without missing labels; {share} of these are missing. `minimize`, "
+                f"{what} needs draws without missing labels; {self._missing_share()} of these are missing. `minimize`, "
                 "`expected_loss`, `psm`, `items`, `clusters`, `credible_ball`, `modes` and `error` do not."
             )
 
@@ -250,10 +294,13 @@ class Draws(Shown):
         keep, names = np.arange(self.n_draws), [self.item_names[i] for i in items]
         if self.has_missing:
             keep, rows = np.flatnonzero((rows > 0).any(axis=1)), np.ma.masked_equal(rows, 0)
-        source = Source(
-            rows[keep], names, self.chains[keep], self.variable, self.dimension, origin=self.origin
+        part = self._contents.about._replace(
+            labels=rows[keep],
+            items=names,
+            chains=self.chains[keep],
+            weights=self.draw_weights[keep],
         )
-        return Draws(source, weights=self.draw_weights[keep], kind=self.kind)
+        return Draws(part)
 
     def burn(self, n: int) -> Draws:
         """Leave out the first `n` draws of each chain."""
@@ -302,17 +349,18 @@ class Draws(Shown):
         """
         target = as_path(path, "path")
         check_target(target, (".npz",))
-        labels, *_, weights, kind, origin = self._table()
+        labels = self._source().labels
         if self.has_missing:  # as NaN: npz has no masks
             labels = np.ma.filled(labels.astype(np.float32), np.nan)
-        names = np.array(self.chain_names)[self.chains]
+        names, weights = np.array(self.chain_names)[self.chains], self._contents.about.weights
         arrays = {"labels": labels, "chains": names, "weights": weights, "items": self.items}
-        arrays |= {"kind": kind, "origin": origin or None}
+        arrays |= {"kind": self.kind, "origin": self.origin or None}
         write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
 
     def with_origin(self, origin: str) -> Draws:
         """The same draws with a sentence on how they were made."""
-        return Draws(self._contents._replace(origin=origin))
+        about = self._contents.about._replace(origin=origin)
+        return Draws(self._contents._replace(about=about))
 
     def _select(self, rows: IntArray) -> Draws:
         """The given draws, without the distinct partitions that none of them equals."""
@@ -321,42 +369,59 @@ class Draws(Shown):
         used, first, inverse = np.unique(self.index[rows], return_index=True, return_inverse=True)
         # np.unique sorts: `order` and its inverse restore the order of first appearance.
         order = np.argsort(first)
-        used, given = used[order], self._contents.given
+        used, about = used[order], self._contents.about
         k = self.distinct_n_clusters[used]
         own, chains = np.unique(self.chains[rows], return_inverse=True)
-        part = self._contents._replace(
-            store=self.store.select(used, k + self.has_missing),
-            places=np.argsort(order)[inverse],
-            n_clusters=k,
-            n_seen=self.distinct_n_seen[used],
+        about = about._replace(
             chains=chains.astype(np.int64),
             chain_names=tuple(self.chain_names[number] for number in own),
-            given=None if given is None else given[rows],
+            weights=None if about.weights is None else about.weights[rows],
         )
-        return Draws(part)
+        store = self.store.select(used, k + self.has_missing)
+        places, n_seen = np.argsort(order)[inverse], self.distinct_n_seen[used]
+        return Draws(Contents(store, places, k, self.has_missing, n_seen, about))
 
-    def _table(self) -> Table:
+    def _source(self) -> Source:
         """All draws in their order, to be read once more."""
         rows = self.store.columns(self.index).T
         labels = np.ma.masked_equal(rows, 0) if self.has_missing else rows
-        contents = self._contents
-        return Table(
-            labels, unchanged, self.chains, self.items, self.variable, self.dimension, contents.chain_names,
-            contents.given, self.kind, self.origin,
-        )  # fmt: skip
+        return self._contents.about._replace(labels=labels, check=unchanged)
 
     def __repr__(self) -> str:
         names = ("n_draws", "n_items", "n_distinct", "n_chains")
         return f"Draws({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
 
     def _card(self) -> Card:
-        return card_of(self._contents, self.weights, self.draw_weights)
+        k, posterior = self.distinct_n_clusters, self.kind == "posterior"
+        # Total weight of the partitions with each number of clusters.
+        often = int(np.bincount(k, weights=self.weights).argmax())
+        one, each = ("draw", "a draw") if posterior else ("clustering", "each")
+        most = f", most often {often}" if k.min() < k.max() else ""
+        facts = {
+            "distinct partitions": f"{len(k):,}",
+            f"clusters in {each}": f"{span(int(k.min()), int(k.max()))}{most}",
+        }
+        if posterior:
+            facts["chains"] = f"{self.n_chains}"
+        if self.has_missing:
+            seen = span(int(self.n_seen.min()), int(self.n_seen.max()))
+            facts["missing labels"] = f"{self._missing_share()}; a {one} has seen {seen} items"
+        if self.variable is not None:
+            facts["variable"] = self.variable
+        if not np.all(self.draw_weights == 1.0):
+            facts["sum of weights"] = f"{self.total_weight:.6g}"
+        of = "of a partition of" if posterior else "of"
+        return Card(f"{count(self.n_draws, one)} {of} {count(self.n_items, 'item')}", Facts(facts))
+
+    def _missing_share(self) -> str:
+        return percent(1.0 - float(self.n_seen.mean()) / self.n_items)
 
 
-def as_draws(draws: DrawsLike) -> Draws:
-    """`draws` itself, or a `Draws` made from it."""
+def as_draws(draws: DrawsLike, near: int = 0) -> Draws:
+    """`draws` itself, or a `Draws` made from it; those on a cluster, of up to `near` items, are brought here."""
     if isinstance(draws, Draws):
-        return draws
+        away = draws.n_items <= near and not draws.store.in_one_piece
+        return draws.to_local() if away else draws
     if type(draws) is not np.ndarray or draws.dtype.kind not in "iu":
         if is_estimate(draws):
             raise TypeError(f"'draws' must be a posterior sample; got {shown(draws)}. {ORDER}")
@@ -365,7 +430,7 @@ def as_draws(draws: DrawsLike) -> Draws:
             raise TypeError(f"'draws' must be a posterior sample; got {what}.")
         if is_similarity(draws):
             raise TypeError(f"'draws' must be a posterior sample; {NEEDS_DRAWS}")
-    return Draws(draws)
+    return as_draws(Draws(draws), near)
 
 
 def is_similarity(z: Any) -> bool:

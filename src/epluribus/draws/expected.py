@@ -31,7 +31,7 @@ from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossL
 from epluribus._validate import check_memory
 from epluribus.draws.draws import Draws, as_draws
 from epluribus.draws.rows import all_equal
-from epluribus.draws.store import Slice
+from epluribus.draws.store import Slice, Store
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import matched, read_only
@@ -39,6 +39,8 @@ from epluribus.readers.files import read_matrix
 
 _CLOSE = 1e-6
 """Rounding that is allowed in a matrix read from a file: asymmetry, values beyond 0 and 1, the diagonal."""
+ROUNDING = 1e-12
+"""Probabilities that differ by less than this are equal: sums of weights are rounded."""
 _BLOCK_ROWS = 32
 """Rows of the matrix per task: their labels over a few thousand draws fit into a core's cache."""
 _BLOCK_CELLS = 1 << 22
@@ -162,7 +164,7 @@ def _slice_losses(
 
 
 class Together:
-    """Weight of the draws in which items share a cluster; threads may share it.
+    """Weight of the draws in which items share a cluster, by rows on demand; threads may share it.
 
     Parameters
     ----------
@@ -174,16 +176,13 @@ class Together:
     --------
     >>> import numpy as np
     >>> from epluribus.draws.expected import Together
-    >>> Together(np.array([[0, 0], [0, 1], [1, 1]], dtype=np.uint8), np.array([1.0, 1.0])).matrix(1)
-    array([[2., 1., 0.],
-           [1., 2., 1.],
-           [0., 1., 2.]])
+    >>> Together(np.array([[0, 0], [0, 1], [1, 1]], dtype=np.uint8), np.array([1.0, 1.0]))(1, 2, 3)
+    array([[1., 2., 1.]])
     """
 
     def __init__(self, table: NDArray[np.unsignedinteger[Any]], weights: FloatArray) -> None:
         self._weights, self._counted = weights, all_equal(weights)
         self._labels = read_only(np.ascontiguousarray(table if self._counted else table.T))
-        self._n_items = table.shape[0]
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
         """(end - begin, stop) weights for items begin..end-1 with items 0..stop-1."""
@@ -194,26 +193,6 @@ class Together:
             return self._weights[0] * counts
         out = np.empty(shape)
         together_weights(self._labels, self._weights, begin, end, stop, out)
-        return out
-
-    def matrix(
-        self,
-        n_jobs: int,
-        stopper: Stopper | None = None,
-        on_rows: Callable[[int], Any] = lambda _: None,
-        out: FloatArray | None = None,
-    ) -> FloatArray:
-        """(n_items, n_items) weights for all items; `on_rows` is told how many rows each block has."""
-        out = np.empty((self._n_items, self._n_items)) if out is None else out
-
-        def fill(begin: int, end: int) -> int:
-            # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
-            block = self(begin, end, end)
-            out[begin:end, :end] = block
-            out[:begin, begin:end] = block[:, :begin].T
-            return end - begin
-
-        map_blocks(self._n_items, fill, n_jobs, stopper, on_done=on_rows)
         return out
 
 
@@ -239,14 +218,18 @@ class Similarity:
         if equal_weights:
             # Divided by the common weight they are integers, and sums of integers are exact.
             mass = draws.weights / weights[0]
-        self._store, self._mass, self._total = store, mass, float(mass.sum())
-        self._together: Together | None = None
-        self._seen: FloatArray | None = None
-        # Slices are compared one after the other, when rows are asked for.
+        self._n_items, self._mass, self._total = draws.n_items, mass, float(mass.sum())
+        # Slices on a cluster are compared one after the other, when rows are asked for.
+        self._together: Callable[[int, int, int], FloatArray]
+        self._together = partial(_over_slices, store, mass)
+        self._seen: Together | None = None
         if store.in_one_piece:
             table = store.whole()
             if draws.has_missing:
-                self._seen = (table > 0).astype(np.float64)
+                self._n_seen, self._seen = (
+                    (table > 0) @ mass,
+                    Together((table > 0).view(np.uint8), mass),
+                )
             # Counting equal labels, draw by draw, is quickest, unless partitions are repeated often.
             elif equal_weights and draws.n_distinct < draws.n_draws < _REPEATS * draws.n_distinct:
                 table, mass = table[:, draws.index], np.ones(draws.n_draws)
@@ -254,13 +237,19 @@ class Similarity:
 
     def __call__(self, begin: int, end: int, stop: int) -> FloatArray:
         """(end - begin, stop) probabilities of items begin..end-1 with items 0..stop-1."""
-        if self._together is None:
-            sums = self._store.map(_slice_together, self._mass, begin, end, stop)
-            return self._probability(sum(sums[1:], start=sums[0]))
         together = self._together(begin, end, stop)
         if self._seen is None:
-            return self._probability(together)
-        return self._where_seen(together, begin, end)
+            together /= self._total
+            return np.minimum(together, 1.0, out=together)  # rounding of weights may exceed 1
+        # Among the draws that have seen both; NaN if none has. Two missing labels are equal, but not together.
+        one = self._n_seen[begin:end, None] + self._n_seen[:stop] - self._total
+        both = (
+            self._seen(begin, end, stop) + one
+        ) / 2  # as a table of seen or not, less those that saw neither
+        together -= both - one
+        out = np.full(both.shape, np.nan)
+        np.divide(together, both, out=out, where=both > ROUNDING * self._total)
+        return np.clip(out, 0.0, 1.0, out=out)
 
     def matrix(
         self,
@@ -269,34 +258,40 @@ class Similarity:
         on_rows: Callable[[int], Any] = lambda _: None,
     ) -> FloatArray:
         """(n_items, n_items) all of them; `on_rows` is told how many rows each block has."""
-        together = self._together or Together(self._store.whole(), self._mass)
-        out = together.matrix(n_jobs, stopper, on_rows)
-        if self._seen is not None:
-            return self._where_seen(out, 0, len(out))
-        out = self._probability(out)
-        # An item is always with itself; sums of weights may have been rounded.
-        np.fill_diagonal(out, 1.0)
+        out = np.empty((self._n_items, self._n_items))
+        fill_symmetric(out, self, n_jobs, stopper, on_rows)
+        np.fill_diagonal(out, 1.0)  # sums of weights may have been rounded
         return out
 
-    def _where_seen(self, together: FloatArray, begin: int, end: int) -> FloatArray:
-        """Probabilities where labels are missing: among the draws that have seen both; NaN if none has."""
-        assert self._seen is not None
-        mine, theirs = self._seen[begin:end], self._seen[: together.shape[1]]
-        # Two missing labels are equal as well, but not together.
-        together -= ((1.0 - mine) * self._mass) @ (1.0 - theirs).T
-        both = (mine * self._mass) @ theirs.T
-        out = np.full(both.shape, np.nan)
-        np.divide(together, both, out=out, where=both > 0)
-        return np.clip(out, 0.0, 1.0, out=out)
 
-    def _probability(self, weight: FloatArray) -> FloatArray:
-        weight /= self._total
-        return np.minimum(weight, 1.0, out=weight)  # rounding of weights may exceed 1
+def _over_slices(store: Store, mass: FloatArray, begin: int, end: int, stop: int) -> FloatArray:
+    """Weight of the draws in which items share a cluster, over the slices on a cluster."""
+    found = store.map(_slice_together, mass, begin, end, stop)
+    return np.asarray(sum(found[1:], start=found[0]))
 
 
 def _slice_together(part: Slice, mass: FloatArray, begin: int, end: int, stop: int) -> FloatArray:
-    """Weight of the draws of one slice in which items share a cluster."""
+    """The same for the draws of one slice."""
     return Together(part.table, mass[part.columns])(begin, end, stop)
+
+
+def fill_symmetric(
+    out: FloatArray,
+    rows: Callable[[int, int, int], FloatArray],
+    n_jobs: int,
+    stopper: Stopper | None = None,
+    on_rows: Callable[[int], Any] = lambda _: None,
+) -> None:
+    """Fill a symmetric matrix with `rows(begin, end, stop)`; `on_rows` is told how many rows each block has."""
+
+    def fill(begin: int, end: int) -> int:
+        # The lower triangle is computed and mirrored. Blocks do not overlap: threads need no lock.
+        block = rows(begin, end, end)
+        out[begin:end, :end] = block
+        out[:begin, begin:end] = block[:, :begin].T
+        return end - begin
+
+    map_blocks(len(out), fill, n_jobs, stopper, on_done=on_rows)
 
 
 def map_blocks(
@@ -311,7 +306,7 @@ def map_blocks(
     """`task(begin, end)` for every block of items, or every `step`-th one, in threads; results in order.
 
     Blocks that have not begun when the time of `stopper` is up are left out, except the first. `on_done` is
-    called with each result, in the calling thread.
+    called with each result, in one thread.
     """
     # Fewer rows where they are long, so that a block of each thread fits in memory.
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_CELLS // n_items))

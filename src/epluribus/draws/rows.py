@@ -21,7 +21,8 @@ from epluribus._parallel import resolve_jobs, run_all
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.readers import Table, number_chains
+from epluribus.readers import number_chains
+from epluribus.readers.columns import Source
 
 Labels = NDArray[np.unsignedinteger[Any]]
 
@@ -44,7 +45,7 @@ class Collapsed(NamedTuple):
     """(n_distinct,) their hashes, by which equal draws of different slices are found."""
 
 
-def collapse(table: Table, keep: IntArray, *, missing: bool = False) -> Collapsed:
+def collapse(source: Source, keep: IntArray, *, missing: bool = False) -> Collapsed:
     """The distinct partitions among the rows `keep` of a table of labels.
 
     Rows are made canonical and recognized by a hash of 128 bits; those not seen before become columns of the
@@ -58,9 +59,9 @@ def collapse(table: Table, keep: IntArray, *, missing: bool = False) -> Collapse
     >>> labels.T.tolist(), places.tolist(), k.tolist()
     ([[0, 0, 1], [0, 1, 1]], [0, 1, 0], [2, 2])
     """
-    n_items, n_draws = table.labels.shape[1], len(keep)
+    n_items, n_draws = source.labels.shape[1], len(keep)
     # A chunk of an array of Dask is computed as a whole.
-    chunk = max(getattr(table.labels, "chunks", [[1]])[0])
+    chunk = max(getattr(source.labels, "chunks", [[1]])[0])
     size = -(-max(_BLOCK[0] // n_items, _BLOCK[1]) // chunk) * chunk
     place_of: dict[bytes, int] = {}  # number of a distinct partition by its hash
     places: list[int] = []
@@ -69,10 +70,12 @@ def collapse(table: Table, keep: IntArray, *, missing: bool = False) -> Collapse
     for begin in range(0, n_draws, size):
         own = keep[begin : begin + size]
         whole = own[-1] - own[0] + 1 == len(own)
-        block = table.labels[own[0] : own[-1] + 1] if whole else table.labels[own]
-        rows = table.check(np.asanyarray(block), own)
+        block = np.asanyarray(source.labels[own[0] : own[-1] + 1] if whole else source.labels[own])
+        rows = block if source.check is None else source.check(block, own)
         if np.ma.is_masked(rows) and not missing:
-            break  # all is read again: labels must leave 0 free
+            return collapse(
+                source, keep, missing=True
+            )  # all is read again: labels must leave 0 free
         rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
         kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
         if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again
@@ -87,22 +90,18 @@ def collapse(table: Table, keep: IntArray, *, missing: bool = False) -> Collapse
                 new.append(t)
                 n_clusters.append(k)
         if new:
-            most = np.min_scalar_type(max(n_clusters[done:]) - 1)
-            kind = np.promote_types(labels.dtype, most)
+            kind = np.promote_types(labels.dtype, np.min_scalar_type(max(n_clusters[done:]) - 1))
             if len(n_clusters) > labels.shape[1] or kind != labels.dtype:
                 # A wider table, for draws to come that are as varied as those before.
                 width = max(labels.shape[1], -(-n_draws * len(n_clusters) // len(places)))
                 before, labels = labels[:, :done], np.empty((n_items, width), kind)
                 labels[:, :done] = before
-            own_codes = codes if len(new) == len(codes) else codes[new]
-            write = partial(_write, labels[:, done:], own_codes[:, int(missing) :])
-            _in_threads(write, n_items, len(new))
-    else:
-        # Missing labels were counted as one more cluster of each draw.
-        ks = np.array(n_clusters) - missing
-        labels = np.ascontiguousarray(labels[:, : len(ks)])
-        return Collapsed(labels, np.array(places), ks, missing, tuple(place_of))
-    return collapse(table, keep, missing=True)
+            own_codes = (codes if len(new) == len(codes) else codes[new])[:, int(missing) :]
+            _in_threads(partial(_write, labels[:, done:], own_codes), n_items, len(new))
+    # Missing labels were counted as one more cluster of each draw.
+    ks = np.array(n_clusters) - missing
+    labels = np.ascontiguousarray(labels[:, : len(ks)])
+    return Collapsed(labels, np.array(places), ks, missing, tuple(place_of))
 
 
 def _in_threads(work: Callable[[int, int], Any], n: int, n_each: int) -> list[Any]:

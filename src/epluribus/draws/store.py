@@ -17,22 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._cards import Card, Facts
 from epluribus._parallel import Stopped, Stopper
-from epluribus._text import count, percent, span
-from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import check_choice, gigabytes, need
-from epluribus.draws.rows import (
-    Collapsed,
-    Labels,
-    check_chains,
-    check_items,
-    check_weights,
-    collapse,
-    count_seen,
-    kept_rows,
-)
-from epluribus.readers import Table
+from epluribus._typing import AnyArray, IntArray
+from epluribus._validate import gigabytes, need
+from epluribus.draws.rows import Collapsed, Labels, collapse
+from epluribus.readers.columns import Source
 
 _SLICE = 64 << 20
 """Bytes read at a time on a cluster, roughly: a worker has several at a time. Samples of one such slice are kept here,
@@ -124,86 +113,6 @@ class Store:
         return Store(self.columns(numbers), int(n_clusters.max()))
 
 
-# --- what draws are made of ---
-
-
-class Contents(NamedTuple):
-    """What a `Draws` is made of, also where it is cut out of another one; see the attributes there."""
-
-    store: Store
-    places: IntArray
-    n_clusters: IntArray
-    has_missing: bool
-    n_seen: IntArray
-    chains: IntArray
-    given: FloatArray | None
-    """(n_draws,) the weights as they were given; None if all are 1."""
-    items: tuple[str, ...] | None
-    kind: str
-    variable: str | None
-    dimension: str | None
-    chain_names: tuple[str, ...] | None = None
-    origin: str = ""
-
-
-def read_contents(
-    table: Table, where: str, *, weights: Any, burn: Any, thin: Any, items: Any, chains: Any,
-    kind: str | None, client: Any,
-) -> Contents:  # fmt: skip
-    """The contents of draws from a table of labels, which come from `where`; other options as in `Draws`."""
-    n_rows, n_items = table.labels.shape
-    if kind is not None:
-        check_choice(kind, ("posterior", "ensemble"), "kind")
-    chain, chain_names = table.chain, table.chains
-    if chains is not None:
-        chain, chain_names = check_chains(chains, n_rows)
-    weights = table.weights if weights is None else weights
-    # Burn-in and thinning come first, so that only the draws that are kept are read.
-    keep = kept_rows(chain, burn, thin)
-    named = items is not None or table.items is not None
-    names = check_items(items, table.items, n_items, where) if named else None
-    given = None if weights is None else check_weights(weights, n_rows, keep)
-    found = collapse_on(client, table, keep) if client else collapse(table, keep)
-    n_seen = np.full(len(found.n_clusters), n_items)
-    if found.has_missing:
-        n_seen = count_seen(found, names, where)
-    groups = int(found.n_clusters.max()) + found.has_missing
-    store = found.labels if client else Store(found.labels, groups)
-    if client and n_items * len(found.n_clusters) <= _SLICE:
-        store = Store(store.rows(np.arange(n_items)), groups)
-    return Contents(
-        store, *found[1:4], n_seen, chain[keep], given,
-        names, kind or table.kind or "posterior", table.variable, table.dimension, chain_names, table.origin,
-    )  # fmt: skip
-
-
-def card_of(contents: Contents, weights: FloatArray, draw_weights: FloatArray) -> Card:
-    """What is printed of draws; the weights are those of distinct partitions, and of draws."""
-    k, n_items = contents.n_clusters, contents.store.n_items
-    n_seen = contents.n_seen[contents.places]
-    # Total weight of the partitions with each number of clusters.
-    often = int(np.bincount(k, weights=weights).argmax())
-    posterior = contents.kind == "posterior"
-    one, each = ("draw", "a draw") if posterior else ("clustering", "each")
-    most = f", most often {often}" if k.min() < k.max() else ""
-    facts = {
-        "distinct partitions": f"{len(k):,}",
-        f"clusters in {each}": f"{span(int(k.min()), int(k.max()))}{most}",
-    }
-    if posterior:
-        facts["chains"] = f"{contents.chains.max() + 1}"
-    if contents.has_missing:
-        seen = span(int(n_seen.min()), int(n_seen.max()))
-        share = percent(1.0 - float(n_seen.mean()) / n_items)
-        facts["missing labels"] = f"{share}; a {one} has seen {seen} items"
-    if contents.variable is not None:
-        facts["variable"] = contents.variable
-    if not np.all(draw_weights == 1.0):
-        facts["sum of weights"] = f"{weights.sum():.6g}"
-    of = "of a partition of" if posterior else "of"
-    return Card(f"{count(len(n_seen), one)} {of} {count(n_items, 'item')}", Facts(facts))
-
-
 # --- on a Dask cluster ---
 
 
@@ -234,6 +143,13 @@ def results(client: Any, futures: Sequence[Any], stopper: Stopper | None = None)
         except TimeoutError:  # tasks to which nothing refers any more are given up by the scheduler
             if stopper is not None and stopper.stopped:
                 raise Stopped from None
+        except (ValueError, TypeError):  # of our own checks
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                f"Work on the Dask cluster at {client.scheduler.address} failed, {type(error).__name__}: {error}. "
+                "If workers ran out of memory, give them more, or read smaller chunks."
+            ) from error
         if client.scheduler_info()["workers"]:
             seen = time.perf_counter()
         elif time.perf_counter() > seen + _ALONE:
@@ -328,10 +244,10 @@ class DaskStore(Store):
         return DaskStore(self.client, parts, widths, self.n_items, int(n_clusters.max()))
 
 
-def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
+def collapse_on(client: Any, source: Source, keep: IntArray) -> Collapsed:
     """The distinct partitions among the rows `keep`, like `collapse`, read and kept by workers."""
     n_workers = max(1, len(check_client(client).scheduler_info()["workers"]))
-    labels, check = table.labels, table.check
+    labels, check = source.labels, source.check
     # At least two slices for each worker.
     most = _SLICE // (labels.shape[1] * labels.dtype.itemsize)
     width = max(1, min(most, -(-len(keep) // (2 * n_workers))))
@@ -372,14 +288,16 @@ def collapse_on(client: Any, table: Table, keep: IntArray) -> Collapsed:
             stacklevel=4,
         )
     k = np.concatenate(n_clusters)
-    store = DaskStore(client, parts, widths, labels.shape[1], int(k.max()))
+    store: Store = DaskStore(client, parts, widths, labels.shape[1], int(k.max()))
+    if store.n_items * store.n_distinct <= _SLICE:
+        store = Store(store.rows(np.arange(store.n_items)), store.groups)
     return Collapsed(store, np.concatenate(places), k)
 
 
 def _read(rows: AnyArray, check: Callable[..., AnyArray], numbers: IntArray) -> Collapsed:
     # The numbers are those of the draws in what the user gave, which messages name.
-    table = Table(rows, lambda block, own: check(block, numbers[own]), np.zeros(0, np.int64))
-    return collapse(table, np.arange(len(rows)))
+    source = Source(rows, check=lambda block, own: check(block, numbers[own]))
+    return collapse(source, np.arange(len(rows)))
 
 
 def _work(function: Callable[..., Any], table: Labels, begin: int, *args: Any) -> Any:

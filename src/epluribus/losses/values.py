@@ -200,7 +200,7 @@ def _partial_values(
     for cells, mine, theirs in (_sorted_counts if sparse else _table_counts)(labels, table):
         size, group = (theirs, mine) if columns_estimate else (mine, theirs)
         counts = ((f1, cells), (f2, size), (f3, group))
-        joint, *others = (_sum_used(f, n).tolist() for f, n in counts)
+        joint, *others = (f[n].sum(axis=1).tolist() for f, n in counts)
         seen = mine.sum(axis=1).tolist()
         sums = zip(joint, *others, seen, strict=True)
         found = np.array([loss.f0(*some) if some[3] else 0.0 for some in sums])
@@ -209,11 +209,6 @@ def _partial_values(
             found[(in_cells == in_size) & (in_cells == in_group)] = 0.0
         values.append(found)
     return np.concatenate(values)
-
-
-def _sum_used(f: FloatArray, counts: IntArray) -> FloatArray:
-    """Sums of f over the counts above 0 in each row: a user's f need not be 0 at 0."""
-    return np.where(counts > 0, f[counts], 0.0).sum(axis=1)
 
 
 def _sorted_counts(

@@ -406,7 +406,7 @@ def read_edges(path: str | Path, header: bool | None = None) -> Any:
 def _read_matrix(path: Path) -> pd.DataFrame:
     """A matrix of numbers in a text file, with the names of its rows and columns."""
     table = read_table(path)
-    frame = pd.DataFrame(table.numbers(path))
+    frame = pd.DataFrame(table.numbers())
     if table.named:
         frame.columns = table.frame.columns
     if table.skip:  # names of rows

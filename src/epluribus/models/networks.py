@@ -60,9 +60,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -97,15 +96,13 @@ class BetaLaw:
         return float(logs.sum())
 
     def posterior(self, e: AnyArray, x: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Posterior mean and ends of the central 95 % interval of the probability of a link."""
+        """Posterior mean and ends of the central 95% interval of the probability of a link."""
         a, b = e + self.first, x - e + self.second
         return a / (a + b), betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
 
-    def some(self, e: AnyArray, x: AnyArray, _: AnyArray | float, part: float | None) -> FloatArray:
-        """Probability of a link; with `part`, of one that was held out with this share."""
-        t = self.posterior(e, x)[0]
-        # f t / (1 - (1 - f) t), with the probability t of the whole network estimated by t' / (1 - f)
-        return t if part is None else np.minimum(part * t / ((1 - part) * (1 - t)), 1.0)
+    def some(self, e: AnyArray, x: AnyArray, _: AnyArray | float) -> FloatArray:
+        """Probability of a link."""
+        return self.posterior(e, x)[0]
 
     def tables(self, most: int) -> tuple[FloatArray, FloatArray]:
         """Log rising factorials, log b (b + 1) ... (b + n - 1), of b1, b2 and b1 + b2, and their lgamma(b)."""
@@ -129,16 +126,12 @@ class GammaLaw:
         return float((gammaln(a + e) - gammaln(a) + a * np.log(b) - (a + e) * np.log(b + x)).sum())
 
     def posterior(self, e: AnyArray, x: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Posterior mean and ends of the central 95 % interval of the mean number of links."""
+        """Posterior mean and ends of the central 95% interval of the mean number of links."""
         a, b = e + self.first, x + self.second
         return a / b, gammaincinv(a, 0.025) / b, gammaincinv(a, 0.975) / b
 
-    def some(
-        self, e: AnyArray, x: AnyArray, scale: AnyArray | float, part: float | None
-    ) -> FloatArray:
-        """Probability of at least one link of a pair with this exposure; of those held out with `part`."""
-        if part is not None:  # what was held out has this part of the rate of the rest
-            scale = scale * part / (1 - part)
+    def some(self, e: AnyArray, x: AnyArray, scale: AnyArray | float) -> FloatArray:
+        """Probability of at least one link of a pair with this exposure."""
         # 1 - E exp(-scale r), with r ~ Gamma(a + e, b + x)
         return np.asarray(-np.expm1(-(self.first + e) * np.log1p(scale / (self.second + x))))
 
@@ -353,13 +346,8 @@ class NetworkModel(Model):
                 f"{sample.n_items}."
             )
         which = read_pairs(pairs, self.sides[0].items, self.n_items)
-        return self._predict(which, np.asarray(sample), None)
-
-    def _predict(self, pairs: IntArray, draws: AnyArray, part: float | None) -> FloatArray:
-        """Probability of a link of each pair; with `part`, of one that was held out with this share."""
-        total = np.zeros(len(pairs))
-        chosen = some_draws(draws)
-        i, j = pairs.T
+        total, chosen = np.zeros(len(which)), some_draws(np.asarray(sample))
+        i, j = which.T
         for draw in chosen:
             z = relabel(draw)
             edges, exposure = self.count_blocks(z)
@@ -373,28 +361,8 @@ class NetworkModel(Model):
                 ]
                 scale = np.where((i == j) & (not self.directed), 0.5, 1.0)
                 scale = scale * each[0][i] * each[-1][j]
-            total += self.law.some(edges[z[i], z[j]], exposure[z[i], z[j]], scale, part)
+            total += self.law.some(edges[z[i], z[j]], exposure[z[i], z[j]], scale)
         return total / len(chosen)
-
-    def _thin(self, part: float, rng: np.random.Generator) -> tuple[Self, IntArray]:
-        """The model without a random part of the links, and the pairs (n, 2) with a link held out."""
-        entries = sparse.coo_array(self._matrix if self.directed else sparse.triu(self._matrix))
-        out = rng.binomial(entries.data.astype(np.int64), part)
-        place = (entries.row, entries.col)
-        rest = sparse.csr_array((entries.data - out, place), self._matrix.shape)
-        if not self.directed:
-            rest = sparse.csr_array(rest + sparse.triu(rest, 1).T)
-        rest = rest.astype(np.int64)
-        rest.eliminate_zeros()
-        rest.sort_indices()
-        other = copy(self)
-        other._matrix = rest
-        return other, np.column_stack(place)[out > 0].astype(np.int64)
-
-    def _open(self, pairs: IntArray) -> AnyArray:
-        """Whether a link between the nodes of each pair can have been held out."""
-        there = np.asarray(self._matrix[pairs[:, 0], pairs[:, 1]]).ravel()
-        return (there == 0) | (self.law.model == POISSON)
 
 
 class StochasticBlockModel(NetworkModel):
@@ -667,7 +635,7 @@ class BlockTable:
     mean: FloatArray
     """(K, K) posterior mean of the probability of a link; for counts, of the mean number of links."""
     low: FloatArray
-    """(K, K) lower end of its central 95 % interval, given the partition."""
+    """(K, K) lower end of its central 95% interval, given the partition."""
     high: FloatArray
     """(K, K) upper end."""
     directed: bool

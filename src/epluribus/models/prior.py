@@ -92,13 +92,13 @@ class PartitionLaw(ABC):
         return {K: float(value) for K, value in enumerate(p) if value > 1e-12}
 
     def describe(self, n_items: int) -> str:
-        """What the prior says about the number of clusters, in one line: mean and 95 % interval.
+        """What the prior says about the number of clusters, in one line: mean and 95% interval.
 
         Examples
         --------
         >>> from epluribus.models import DirichletProcess
         >>> print(DirichletProcess(1.0).describe(100))
-        number of clusters of 100 items, a priori: mean 5.2, 95 % interval 2 to 9
+        number of clusters of 100 items, a priori: mean 5.2, 95% interval 2 to 9
         """
         # With more items the distribution of K takes more than a second: it is computed only when asked for.
         if check_count(n_items, "n_items") > 100_000:
@@ -110,12 +110,12 @@ class PartitionLaw(ABC):
         except NotImplementedError:
             return f"number of clusters a priori: not known for {self!r}"
         mean = float(np.arange(p.size) @ p)
-        # Quantiles: the smallest K with at least 2.5 %, and with at least 97.5 %, up to it.
+        # Quantiles: the smallest K with at least 2.5%, and with at least 97.5%, up to it.
         total = np.cumsum(p)
         low, high = np.searchsorted(total, 0.025), np.searchsorted(total, 0.975)
         items = f"{n_items:,} item{'s' if n_items > 1 else ''}"
         return (
-            f"number of clusters of {items}, a priori: mean {mean:.1f}, 95 % interval {low} to "
+            f"number of clusters of {items}, a priori: mean {mean:.1f}, 95% interval {low} to "
             f"{min(high, p.size - 1)}"
         )
 

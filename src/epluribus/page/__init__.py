@@ -1,6 +1,6 @@
 """One self-contained HTML page on an estimate and the draws behind it.
 
-`facts` computes what the page states; `sentences` and `contents` put it into words, tables and pictures, `paper` into a
+`facts` computes what the page states; `contents` puts it into words, tables and pictures, `paper` into a
 paragraph for a paper. Modes, ball, certificate and the like are shown as `print` shows them, by their cards.
 `page.html` is the template; its style and script lie beside it and become part of the page, so that it is one file
 that opens offline.
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from epluribus._cards import Shown
 from epluribus._files import as_path, check_target, write_whole
 from epluribus._parallel import finish
 from epluribus._progress import ProgressLike
@@ -26,9 +27,10 @@ from epluribus._typing import DrawsLike, RngLike
 from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
-from epluribus.page import contents, sentences
+from epluribus.page import contents
 from epluribus.page.facts import ALL_LOSSES, gather
 from epluribus.page.paper import UNUSED, MethodsText, methods_alone, write_methods
+from epluribus.partition import check_estimate
 
 __all__ = ["MethodsText", "methods", "render", "report"]
 
@@ -128,7 +130,7 @@ def _call(name: str, options: Mapping[str, Any]) -> str:
         for key, value in options.items()
         if value is not None and value is not False
     ]
-    return f'epl.report(best, draws, "{name}"{"".join(given)})'
+    return f"epl.report(best, draws, {name!r}{''.join(given)})"
 
 
 def render(
@@ -153,9 +155,17 @@ def render(
     need("matplotlib", "report", "The report")
     template = _template()
     facts = gather(best, draws, **options)
-    values = {"facts": facts, "say": sentences, "show": contents}
-    # What a result says of itself.
-    values["parts"] = lambda found: [facts.worded(text) for text, _ in found._card().parts]
+    values: dict[str, Any] = {"facts": facts, "show": contents}
+
+    def parts(found: Shown) -> list[str]:
+        """What a result says of itself, below its title."""
+        return [facts.worded(text) for text, _ in found._card().parts]
+
+    def lines(found: Shown) -> list[str]:
+        """Its title and what it says, without tables."""
+        return [text for text in (found._card().title, *parts(found)) if "\n" not in text]
+
+    values |= {"parts": parts, "lines": lines}
     # Style and script become part of the page, so that it is one file that opens offline.
     values |= {"style": resource("page.css"), "script": resource("page.js")}
     paper = write_methods(facts)
@@ -187,6 +197,7 @@ def methods(best: Estimate, draws: DrawsLike | None = None, **options: Any) -> M
     >>> len(found.references)
     4
     """
+    check_estimate(best)
     if draws is None:
         return methods_alone(best)
     return write_methods(gather(best, draws, **{"progress": False, **options}, skip=UNUSED))
@@ -203,7 +214,6 @@ def _template() -> Any:
     # JSON without blanks, and never NaN, which browsers refuse to parse.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters |= {"count": count, "hash": _hash}
-    environment.filters |= {"number": sentences.number, "share": sentences.share}
     python = platform.python_version()
     versions = f"epluribus {__version__}, NumPy {np.__version__}, Python {python}"
     environment.globals |= {"versions": versions, "all_losses": ALL_LOSSES}

@@ -1,4 +1,7 @@
-"""The pictures and tables of the page, and the data for its script.
+"""The sentences, pictures and tables of the page, and the data for its script.
+
+Sentences are plain text, which the template escapes; code stands between backticks. What was not computed is not
+mentioned, so that every sentence is true of its page.
 
 Pictures are figures of `epluribus.plots` as SVG. Cells of tables are texts, ready to be shown; the template only
 escapes them and puts them into rows. A long table is cut, and its caption or a note says so.
@@ -8,15 +11,17 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from epluribus import plots
-from epluribus._text import span
+from epluribus._text import count, few_of, span
 from epluribus._typing import FloatArray
-from epluribus.page.sentences import number
+from epluribus.changes import EQUAL, what_differs
 from epluribus.plots._shared import cluster_colors, column_names, new_figure, read_data
 
 if TYPE_CHECKING:
@@ -24,8 +29,165 @@ if TYPE_CHECKING:
 
 ITEMS = 2000
 """Most rows of the table of items, the least certain ones: a browser sorts them at once."""
+_ESS = 400
+"""Effective sample size that Vehtari et al. (2021) advise for stable diagnostics of four chains."""
 _POINTS = 2000
 """Largest number of points drawn as shapes; more are drawn as pixels."""
+
+
+# --- words ---
+
+
+def number(value: float, form: str = ".4g") -> str:
+    """A number as the page writes it; a dash for NaN."""
+    return "–" if math.isnan(value) else f"{value:{form}}"  # noqa: RUF001 - the dash of an empty cell
+
+
+def share(probability: float) -> str:
+    """A probability with two digits, never rounded to 0 or 1.
+
+    >>> share(0.5), share(0.001), share(0.999), share(1.0)
+    ('0.50', 'below 0.01', 'above 0.99', '1.00')
+    """
+    # Below 0.005 two digits would be 0.00, from 0.995 on 1.00.
+    if 0 < probability < 0.005:
+        return "below 0.01"
+    return "above 0.99" if 0.995 <= probability < 1 else f"{probability:.2f}"
+
+
+def sentence(text: str) -> str:
+    """A line of a card as a sentence.
+
+    >>> sentence("  radius 0.5 bits")
+    'Radius 0.5 bits.'
+    """
+    text = text.strip()
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def degenerate(facts: Facts) -> str:
+    """Why the draws say nothing about uncertainty; empty if they do.
+
+    Three cases: one item, one draw, or draws that are all the same partition. Measures of uncertainty are
+    then 0 or 1 whatever the data, and must not be presented as results.
+    """
+    draws = facts.draws
+    if draws.n_items == 1:
+        return "There is only one item: there is nothing to cluster."
+    if draws.n_draws == 1:
+        return facts.worded("There is only one draw: it says nothing about uncertainty.")
+    # Distinct partitions of weight 0 have no probability: they are not variation.
+    if int((draws.weights > 0).sum()) == 1:
+        doubt = "" if facts.ensemble else ": did the sampler move?"
+        return facts.worded(f"All draws are equal{doubt}.")
+    return ""
+
+
+def answer(facts: Facts) -> str:
+    """The answer in a few sentences, with what a reader must know before trusting it."""
+    best, sizes = facts.best, facts.best.sizes
+    largest = f", the largest of {count(int(sizes.max()), 'item')}" if len(sizes) > 1 else ""
+    items, has = count(best.labels.size, "item"), count(best.n_clusters, "cluster")
+    problem = degenerate(facts)
+    if problem:
+        return f"The partition of the {items} has {has}{largest}. {problem}"
+    # A search proves nothing about partitions it did not visit: hence "that were tried".
+    tried = f"{facts.bound} that were tried" if facts.bound else "that were tried"
+    within, mass = "the draws", f" with probability {share(facts.n_clusters.mass)}"
+    if facts.n_clusters.mass == 1:
+        within, mass = "all draws", ""
+    parts = [
+        facts.worded(
+            f"The best single partition of the {items} has {has}{largest}. Of all partitions {tried} it has the "
+            f"smallest expected loss, {best.loss.with_unit(number(best.expected_loss))} ({best.loss.name}). In "
+            f"{within} the number of clusters is {span(*facts.n_clusters.interval)}{mass}."
+        )
+    ]
+    if facts.disagree:
+        why = "CHAINS DISAGREE" if facts.draws.n_chains > 1 else "CHAIN HAS NOT SETTLED"
+        parts.insert(0, f"DO NOT REPORT THIS ANSWER: THE {why}.")
+    if facts.left_out is not None:
+        n = len(facts.left_out)
+        parts.append(f"{count(n, 'other item')} {'was' if n == 1 else 'were'} left undecided.")
+    if facts.items is None:
+        parts.append("Much of the page is left out: see the notes under diagnostics.")
+    parts.append(loose_clusters(facts))
+    return " ".join(filter(None, parts))
+
+
+def loose_clusters(facts: Facts) -> str:
+    """The clusters that the draws do not support as groups, in a sentence; empty if there are none."""
+    solid = facts.clusters
+    if solid is None:
+        return ""
+    loose = np.flatnonzero((solid.cohesion < 0.5) & (solid.sizes > 1)).tolist()
+    which = few_of([f"{c} ({count(int(solid.sizes[c]), 'item')})" for c in loose], 8)
+    if len(loose) == 1:
+        return f"Cluster {which} is not one group: two of its items are more often apart than together."
+    if loose:
+        return f"Two items of one cluster are more often apart than together in clusters {which}."
+    return ""
+
+
+def items_sentence(facts: Facts, at_most: int) -> str:
+    """Which items the table shows, if it has room for `at_most`."""
+    n = len(facts.best.labels)
+    which = "first" if facts.items is None else "least certain"
+    text = "How certain items are was left out. " if facts.items is None else ""
+    if n > at_most:
+        text += f"The {at_most:,} {which} of {n:,} items. "
+        text += "`best.write_labels('labels.csv', draws)` writes all of them."
+    return text or "The least certain items come first."
+
+
+def other_sentences(facts: Facts) -> list[str]:
+    """How the partitions that were given differ from the estimate."""
+    names = () if facts.plausibility is None else facts.plausibility.names
+    told = [
+        what_differs(facts.best.labels, one, names=facts.draws.items, other=name)
+        for name, one in zip(names, facts.others, strict=False)
+    ]
+    return [sentence(text) for text in told if text != EQUAL]
+
+
+def warnings(facts: Facts) -> list[str]:
+    """What speaks against the draws, the search and the summary, beside the lines of `health`."""
+    problem = degenerate(facts)
+    return [problem] if problem else [*_about_draws(facts), *_about_search(facts)]
+
+
+def _about_draws(facts: Facts) -> Iterator[str]:
+    """Whether the draws are enough, and the estimate has a usual number of clusters."""
+    error, k, chosen = facts.error, facts.n_clusters, facts.best.n_clusters
+    # Consecutive draws resemble each other: a thousand of them may be worth ten independent ones.
+    if error is not None and not facts.ensemble and error.ess < _ESS:
+        yield (
+            f"For the expected loss the draws are worth about {error.ess:,.0f} independent ones, fewer than the "
+            f"{_ESS} often advised: run the sampler longer."
+        )
+    if not k.interval[0] <= chosen <= k.interval[1]:
+        yield (
+            f"The estimate has {count(chosen, 'cluster')}, outside the {100 * k.level:g}% interval "
+            f"({span(*k.interval)}) of the {facts.worded('draws')}. Which partition is best and how many "
+            "clusters are likely are two questions."
+        )
+
+
+def _about_search(facts: Facts) -> Iterator[str]:
+    """Whether the search ended by itself, and whether another partition is known to be better."""
+    best, table = facts.best, facts.comparison
+    if not best.converged:
+        yield "The search was stopped early: a longer one may find a better partition."
+    # Column 0 has the expected losses under the reported loss. If a partition found for another loss is
+    # better there, by more than rounding, the search has missed it, or was not allowed to find it.
+    if table is not None:
+        winner = int(np.argmin(table.expected_losses[:, 0]))
+        if table.expected_losses[winner, 0] < best.expected_loss * (1 - 1e-9):
+            why = f"Its search was not limited to partitions {facts.bound}."
+            yield (
+                f"The estimate for {table.names[winner]} has a smaller {facts.worded('expected loss')} "
+                f"({best.loss.name}) than the one reported. {why if facts.bound else 'Search with more starts.'}"
+            )
 
 
 # --- pictures ---
@@ -83,14 +245,12 @@ class Table(NamedTuple):
     """Whether a click on the head sorts it."""
 
 
-def _table(
-    caption: str, columns: Mapping[str, Any], *, digits: int = 4, sortable: bool = False
-) -> Table:
-    """A table by columns; numbers have this many significant digits, and a number below 0 is no cluster."""
+def _table(caption: str, columns: Mapping[str, Any], *, sortable: bool = False) -> Table:
+    """A table by columns; a number below 0 is no cluster."""
 
     def cell(value: Any) -> str:
-        if isinstance(value, float | np.floating):
-            return number(float(value), digits)
+        if isinstance(value, float):
+            return number(value)
         return value if isinstance(value, str) else "-" if value < 0 else f"{value:,}"
 
     cells = [[cell(value) for value in column] for column in columns.values()]
@@ -108,38 +268,38 @@ def tiles(facts: Facts) -> list[tuple[str, str]]:
         (facts.worded("draws"), f"{draws.n_draws:,}"),
         *chains,
         (f"{facts.worded('expected loss')} ({best.loss.name}{unit})", number(best.expected_loss)),
-        (f"clusters, {100 * k.level:g} % interval", span(*k.interval)),
+        (f"clusters, {100 * k.level:g}% interval", span(*k.interval)),
     ]
 
 
 def clusters(facts: Facts) -> Table:
     """Size and, if known, solidity of each cluster: of the 200 largest."""
-    sizes, table, items = facts.best.sizes, facts.clusters, facts.items
-    # The largest first; a stable sort, so that clusters of the same size keep their order.
-    shown = np.argsort(-sizes, kind="stable")[:200]
-    columns: dict[str, Any] = {"cluster": shown, "items": sizes[shown]}
-    columns["share"] = [f"{100 * share:.1f} %" for share in sizes[shown] / sizes.sum()]
+    sizes, table, items = facts.best.sizes[:200], facts.clusters, facts.items
+    columns: dict[str, Any] = {"cluster": range(len(sizes)), "items": sizes}
+    columns["share"] = [f"{100 * n / facts.best.labels.size:.1f}%" for n in sizes]
     if table is not None:
-        columns |= {"cohesion": table.cohesion[shown], "separation": table.separation[shown]}
-        columns |= {"nearest": table.nearest[shown], "stability": table.stability[shown]}
+        for name in ("cohesion", "separation", "nearest", "stability"):
+            values = getattr(table, name)[:200]
+            columns[name] = values if name == "nearest" else [number(x, ".2f") for x in values]
     if items is not None:
-        columns["exemplar"] = [short(facts.draws.item_names[items.exemplars[c]], 24) for c in shown]
-    hidden = len(sizes) - len(shown)
+        names = facts.draws.item_names
+        columns["exemplar"] = [short(names[i], 24) for i in items.exemplars[:200]]
+    hidden = facts.best.n_clusters - len(sizes)
     more = f"; {hidden:,} smaller ones are not shown" if hidden else ""
-    return _table(f"Clusters, the largest first{more}", columns, digits=2, sortable=True)
+    return _table(f"Clusters, the largest first{more}", columns, sortable=True)
 
 
 def means(facts: Facts) -> Table | None:
     """The mean of each column of the data in each cluster, of the 20 largest, and in all."""
     if facts.data is None:
         return None
-    data, labels = read_data(facts.data, argument="data"), facts.best.labels
-    shown = np.argsort(-facts.best.sizes, kind="stable")[:20]
-    rows = [data[labels == c].mean(axis=0) for c in shown] + [data.mean(axis=0)]
+    data, sizes = read_data(facts.data, argument="data"), facts.best.sizes
     names = column_names(facts.data, data.shape[1]) or [f"x{j}" for j in range(data.shape[1])]
-    columns: dict[str, Any] = {"cluster": [*map(str, shown), "all"]}
-    columns["items"] = [*facts.best.sizes[shown], labels.size]
-    columns |= dict(zip(names[:20], np.transpose(rows), strict=False))
+    frame = pd.DataFrame(data, columns=names).iloc[:, :20]
+    found = frame.groupby(facts.best.labels).mean().head(20)
+    columns: dict[str, Any] = {"cluster": [*map(str, found.index), "all"]}
+    columns["items"] = [*sizes[: len(found)], len(data)]
+    columns |= {name: [*found[name], frame[name].mean()] for name in frame}
     cut = ", the first 20 columns" if len(names) > 20 else ""
     return _table(f"Means of the data by cluster{cut}", columns)
 

@@ -10,31 +10,24 @@ from epluribus._cards import Card, Shown
 from epluribus._text import count, percent, span
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
+from epluribus.page.contents import degenerate, share
 from epluribus.page.facts import Facts
-from epluribus.page.sentences import degenerate, number, share
 
-_RASTELLI = (
-    "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable cluster models. "
-    "Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y"
-)
-_STREHL = (
-    "Strehl, A., Ghosh, J. (2003). Cluster ensembles - a knowledge reuse framework for combining multiple "
-    "partitions. Journal of Machine Learning Research 3, 583-617. "
-    "https://doi.org/10.1162/153244303321897735"
-)
-_WADE = (
-    "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible "
-    "balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073"
-)
-_BALOCCHI = (
-    "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "
-    "https://doi.org/10.48550/arXiv.2506.16295"
-)
-_VEHTARI = (
-    "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). "
-    "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, "
-    "667-718. https://doi.org/10.1214/20-BA1221"
-)
+_CITED = {
+    "Balocchi & Wade 2025": "Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. "
+    "https://doi.org/10.48550/arXiv.2506.16295",
+    "Rastelli & Friel (2018)": "Rastelli, R., Friel, N. (2018). Optimal Bayesian estimators for latent variable "
+    "cluster models. Statistics and Computing 28, 1169-1186. https://doi.org/10.1007/s11222-017-9786-y",
+    "Strehl & Ghosh 2003": "Strehl, A., Ghosh, J. (2003). Cluster ensembles - a knowledge reuse framework for "
+    "combining multiple partitions. Journal of Machine Learning Research 3, 583-617. "
+    "https://doi.org/10.1162/153244303321897735",
+    "Vehtari et al. 2021": "Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Buerkner, P.-C. (2021). "
+    "Rank-normalization, folding, and localization: an improved R-hat. Bayesian Analysis 16, 667-718. "
+    "https://doi.org/10.1214/20-BA1221",
+    "Wade & Ghahramani 2018": "Wade, S., Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and "
+    "credible balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073",
+}
+"""References, by how the paragraph cites them; that of a loss is its own."""
 _YEAR = "2026"
 """Year of the version, as in CITATION.cff."""
 _TITLE = "epluribus: one optimal partition out of many posterior draws"
@@ -95,7 +88,7 @@ def write_methods(facts: Facts) -> MethodsText:
     number found; each measure brings the reference that introduced it. Where chains disagree it says that
     nothing of it may be published.
     """
-    best, draws = facts.best, facts.draws
+    best, draws, error, modes = facts.best, facts.draws, facts.error, facts.modes
     # Error, ball and modes of draws that do not vary would be numbers without meaning.
     if degenerate(facts):
         share_it = f"the partition that all {draws.n_draws:,} draws share"
@@ -109,48 +102,42 @@ def write_methods(facts: Facts) -> MethodsText:
     chains = "one chain" if draws.n_chains == 1 else f"{draws.n_chains} chains"
     weighted = "weighted " if (draws.draw_weights != draws.draw_weights[0]).any() else ""
     sample = f"{count(draws.n_draws, f'{weighted}draw')} from {chains}"
-    parts, references = [_found(best, facts.bound, sample), draws.origin], _references(best)
-    error, ball, modes = facts.error, facts.ball, facts.modes
+    parts = [_found(best, facts.bound, sample), draws.origin]
+    if facts.disagree:
+        stop = "[Not for publication: the chains disagree, so that these numbers mean little.]"
+        parts.insert(0, stop)
     if error is not None and not facts.ensemble and not math.isnan(error.standard_error):
         parts.append(
-            f"Its Monte Carlo standard error is {number(error.standard_error, 2)} (effective sample size "
+            f"Its Monte Carlo standard error is {error.standard_error:.2g} (effective sample size "
             f"{error.ess:,.0f}, rank-normalized split R-hat {error.rhat:.3f}; Vehtari et al. 2021)."
         )
-        references.append(_VEHTARI)
-    if ball is not None and facts.ensemble:
-        radius = ball.loss.with_unit(number(ball.radius))
-        parts.append(f"A share of {share(ball.mass)} of the clusterings is within {radius} of it.")
-    elif ball is not None:
+    if facts.ball is not None:
+        radius = best.loss.with_unit(f"{facts.ball.radius:.4g}")
         parts.append(
-            f"The {100 * ball.level:g} % credible ball around the estimate (Wade & Ghahramani 2018) has a "
-            f"radius of {ball.loss.with_unit(number(ball.radius))}."
+            f"A share of {share(facts.ball.mass)} of the clusterings is within {radius} of it."
+            if facts.ensemble
+            else f"The {100 * facts.ball.level:g}% credible ball around the estimate (Wade & Ghahramani 2018) has a "
+            f"radius of {radius}."
         )
-        references.append(_WADE)
     if not facts.ensemble:
-        mass = share(facts.n_clusters.mass)
-        parts.append(
-            f"The number of clusters is {span(*facts.n_clusters.interval)} with posterior probability {mass}."
-        )
+        interval, mass = span(*facts.n_clusters.interval), share(facts.n_clusters.mass)
+        parts.append(f"The number of clusters is {interval} with posterior probability {mass}.")
     if facts.left_out is not None:
         parts.append(_undecided(best, len(facts.left_out), facts.left_out.cost))
     if draws.has_missing:
         missing = percent(1.0 - float(draws.n_seen.mean()) / draws.n_items)
         text = f"{missing} of the labels are missing: a draw counts for the items it has seen."
         parts.append(facts.worded(text))
-    parts.append(_certificate(facts))
+    parts.append(facts.worded(_certificate(facts)))
     if modes is not None and modes.n_modes > 1:
         parts.append(
             f"The {'ensemble' if facts.ensemble else 'posterior'} was also summarized by {modes.n_modes} partitions "
             f"with weights (Balocchi & Wade 2025){'' if modes.trusted else '; the weights are not to be trusted'}."
         )
-        references.append(_BALOCCHI)
     elif modes is not None and modes.diffuse:
         text = "The draws are diffuse: no single partition is a fair summary of them."
         parts.append(facts.worded(text))
-    if facts.disagree:
-        stop = "[Not for publication: the chains disagree, so that these numbers mean little.]"
-        parts.insert(0, stop)
-    return MethodsText(" ".join(filter(None, parts)), tuple(sorted(references)))  # by author
+    return _with_references(" ".join(filter(None, parts)), best)
 
 
 def methods_alone(best: Estimate) -> MethodsText:
@@ -159,14 +146,14 @@ def methods_alone(best: Estimate) -> MethodsText:
     text, n_undecided = _found(best, best.settings.bound, sample), len(best.undecided)
     if n_undecided and best.settings.undecided is not None:
         text += " " + _undecided(best, n_undecided, best.settings.undecided)
-    return MethodsText(text, tuple(sorted(_references(best))))
+    return _with_references(text, best)
 
 
-def _references(best: Estimate) -> list[str]:
-    """The references for any estimate of this kind and loss."""
-    first = _STREHL if best.kind == "ensemble" else _RASTELLI
-    own = [best.loss.reference] if best.loss.reference not in ("", _RASTELLI) else []
-    return [_EPLURIBUS, first, *own]
+def _with_references(text: str, best: Estimate) -> MethodsText:
+    """The paragraph with the references that it cites, that of epluribus, and that of the loss."""
+    cited = {reference for mark, reference in _CITED.items() if mark in text}
+    cited |= {_EPLURIBUS, best.loss.reference or _EPLURIBUS}
+    return MethodsText(text, tuple(sorted(cited)))  # by author
 
 
 def _found(best: Estimate, bound: str, sample: str) -> str:
@@ -178,7 +165,7 @@ def _found(best: Estimate, bound: str, sample: str) -> str:
     runs = f"a search of {count(len(best.runs), 'run')}" if best.runs else "an exact search"
     early = "" if best.converged else ", which had not converged"
     search = f"that was found{among} by {runs} with epluribus {__version__}{early}"
-    has, value = count(best.n_clusters, "cluster"), best.loss.with_unit(number(best.expected_loss))
+    has, value = count(best.n_clusters, "cluster"), best.loss.with_unit(f"{best.expected_loss:.4g}")
     # An ensemble has neither chains nor probabilities.
     if best.kind == "ensemble":
         return (
@@ -208,9 +195,7 @@ def _certificate(facts: Facts) -> str:
         return ""
     among = f" among partitions {found.among}" if found.among else ""
     if found.proved:
-        return facts.worded(f"The estimate was proved optimal{among} for these draws.")
-    # The verdict reads "within 3 %", of which the sentence needs the number.
-    above = found.verdict.removeprefix("within ")
-    return facts.worded(
-        f"The expected loss of the estimate is at most {above} above the smallest possible{among} for these draws."
-    )
+        return f"The estimate was proved optimal{among} for these draws."
+    # The verdict reads "within 3%", of which the sentence needs the number.
+    above = found.verdict.removeprefix("within ").removesuffix(among)
+    return f"The expected loss of the estimate is at most {above} above the smallest possible{among} for these draws."

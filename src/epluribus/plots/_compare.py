@@ -22,7 +22,6 @@ def alluvial(
     b: Estimate | LabelsLike,
     *,
     titles: tuple[str, str] = ("a", "b"),
-    font_size: float = 8,
     ax: Any = None,
 ) -> Any:
     """Clusters of two partitions as bars, left and right, with bands for the items they share.
@@ -36,8 +35,6 @@ def alluvial(
         Two partitions of the same items.
     titles : (str, str), default ("a", "b")
         Written above the bars.
-    font_size : float, default 8
-        Font size of the names of the clusters.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -68,11 +65,11 @@ def alluvial(
     ax = shared.get_axes(ax, (5.5, float(np.clip(0.6 + 0.2 * max(table.shape), 5.0, 12.0))))
     colors = shared.cluster_colors(len(table))
     _draw_bands(ax, table, colors)
-    _draw_bars(ax, 0.0, table.sum(axis=1), left_names, colors, font_size)
+    _draw_bars(ax, 0.0, table.sum(axis=1), left_names, colors)
     gray = ["#606060"] * len(columns)
-    _draw_bars(ax, 1.0, table.sum(axis=0), [right_names[h] for h in columns], gray, font_size)
+    _draw_bars(ax, 1.0, table.sum(axis=0), [right_names[h] for h in columns], gray)
     for x, title in zip((0.0, 1.0), titles, strict=True):
-        ax.text(x, -0.02, title, ha="center", va="bottom", fontsize=font_size + 2)
+        ax.text(x, -0.02, title, ha="center", va="bottom", fontsize=10)
     ax.set(xlim=(-_BAR, 1 + _BAR), ylim=(1, 0))
     ax.set_axis_off()
     return ax
@@ -101,14 +98,12 @@ def _draw_bands(ax: Any, table: IntArray, colors: list[Any]) -> None:
         into[h] += height
 
 
-def _draw_bars(
-    ax: Any, x: float, sizes: IntArray, names: list[str], colors: list[Any], font_size: float
-) -> None:
+def _draw_bars(ax: Any, x: float, sizes: IntArray, names: list[str], colors: list[Any]) -> None:
     """Bars at the left (x = 0) or at the right (x = 1), with names that do not overlap."""
     tops, heights = _tops(sizes), sizes * (1 - _GAP) / sizes.sum()
     ax.bar(x, heights, _BAR, bottom=tops, color=colors, linewidth=0)
     middle = tops + heights / 2
-    places, font_size = shared.place_along(middle, 1.0, shared.size_in_points(ax)[1], font_size)
+    places, font_size = shared.place_along(middle, 1.0, shared.size_in_points(ax)[1])
     side, align = (-1, "right") if x == 0 else (1, "left")
     # Both ends of the line that leads from a bar to its name.
     ends = x + side * _BAR * np.array([0.6, 1.4])

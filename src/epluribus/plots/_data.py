@@ -189,7 +189,6 @@ def pairs(
     best: Estimate | LabelsLike,
     X: ArrayLike,
     *,
-    names: Sequence[str] | None = None,
     axes: Any = None,
 ) -> Any:
     """Every pair of columns as a scatter plot below the diagonal, each column as a histogram on it.
@@ -199,9 +198,7 @@ def pairs(
     best : Estimate or array_like of shape (n_items,)
         The partition.
     X : array_like of shape (n_items, n_columns)
-        At most 10 columns.
-    names : sequence of str, optional
-        Names of the columns; by default those of a data frame, or x0, x1, ...
+        At most 10 columns. Those of a data frame have names; else they are x0, x1, ...
     axes : array of n_columns x n_columns matplotlib Axes, optional
         Where to draw.
 
@@ -224,10 +221,7 @@ def pairs(
     if not 2 <= d <= _COLUMNS:
         way_out = "Use epluribus.plots.histogram." if d == 1 else "Choose some of the columns."
         raise ValueError(f"'X' must have 2 to {_COLUMNS} columns; got {d}. {way_out}")
-    if names is None:
-        names = shared.column_names(X, d) or [f"x{j}" for j in range(d)]
-    if len(names) != d:
-        raise ValueError(f"'names' must have one name for each of {d} columns; got {len(names)}.")
+    names = shared.column_names(X, d) or [f"x{j}" for j in range(d)]
     axes = shared.check_axes(axes, d, d, (1.2 + 1.75 * d, 0.6 + 1.65 * d), "constrained")
     colors = shared.cluster_colors(k)
     # Smaller points than in `scatter`: each panel has a fraction of its area.

@@ -208,7 +208,7 @@ def partition_map(
 ) -> Any:
     """Draws as points whose distances are, as well as the plane allows, the losses between them.
 
-    The area of a dot is the share of the draws that are this partition, which is written beside it from 5 %
+    The area of a dot is the share of the draws that are this partition, which is written beside it from 5%
     on; rare partitions have dots of the same small size. Colors stand for the nearest mode or, without modes,
     for the number of clusters. The labels of the axes say how much of the spread each axis shows.
 
@@ -277,7 +277,7 @@ def partition_map(
                edgecolors="white", linewidths=1.2, zorder=3, label="estimate")  # fmt: skip
     for i in np.flatnonzero(sample.shares >= 0.05):
         down = np.sqrt(size[i] / np.pi) + 1.5  # the radius of a dot of this area, in points
-        ax.annotate(f"{100 * sample.shares[i]:.0f} %", places[i], (0, -down), fontsize=8, zorder=7,
+        ax.annotate(f"{100 * sample.shares[i]:.0f}%", places[i], (0, -down), fontsize=8, zorder=7,
                     textcoords="offset points", ha="center", va="top")  # fmt: skip
     _name_directions(ax, explained, chosen.name)
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=6,
@@ -316,5 +316,5 @@ def _name_directions(ax: Any, shares: FloatArray, what: str) -> None:
     # One unit is as long across as up: distances can be read in any direction.
     ax.set_aspect("equal", adjustable="datalim")
     ax.locator_params(nbins=7)
-    ax.set_xlabel(f"first direction: {100 * shares[0]:.0f} % of the spread ({what})")
-    ax.set_ylabel(f"second direction: {100 * shares[1]:.0f} %")
+    ax.set_xlabel(f"first direction: {100 * shares[0]:.0f}% of the spread ({what})")
+    ax.set_ylabel(f"second direction: {100 * shares[1]:.0f}%")

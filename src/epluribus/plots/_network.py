@@ -85,7 +85,8 @@ def network(
     place = _layout(links, group, seed) if pos is None else _read_places(pos, nodes)
     ax = shared.get_axes(ax, (7.0, 6.0))
     ax.set_axis_off()
-    ax.set_aspect("equal")
+    if pos is not None:  # such as those of a map; of a layout no length means anything
+        ax.set_aspect("equal")
     colors = shared.cluster_colors(len(clusters))
     size = float(np.clip(6_000 / n, 4, 60))
     # Each pair of nodes once, if every link is there in both directions.
@@ -99,22 +100,16 @@ def network(
     graph.add_nodes_from(range(n))
     arrows = {"arrows": True, "arrowsize": 6} if directed and n <= _ARROWS else {"arrows": False}
     own = [colors[g] for g in group[pairs[inside, 0]]]
-    looks: list[tuple[IntArray, Any, float]] = [
-        (pairs[~inside], "#808080", 0.35),
-        (pairs[inside], own, 0.6),
-    ]
-    for edges, color, alpha in looks:
+    for some, color, alpha in ((~inside, "#808080", 0.35), (inside, own, 0.6)):
         networkx.draw_networkx_edges(
-            graph, place, edges.tolist(), edge_color=color, width=0.5, alpha=alpha * faint,
+            graph, place, pairs[some].tolist(), edge_color=color, width=0.5, alpha=alpha * faint,
             node_size=size, ax=ax, **arrows,
         )  # fmt: skip
     draw_points(ax, place, group, dict(enumerate(clusters)), colors, size=size)
     shared.legend_beside(ax, *ax.get_legend_handles_labels())
-    if written:
-        for at, name in zip(place, written, strict=True):
-            ax.annotate(
-                name, at, (0, 0.6 * size**0.5), textcoords="offset points", ha="center", fontsize=6
-            )
+    style = {"textcoords": "offset points", "ha": "center", "fontsize": 6}
+    for at, name in zip(place, written, strict=False):
+        ax.annotate(name, at, (0, 0.6 * size**0.5), **style)
     return ax
 
 
@@ -124,7 +119,6 @@ def blocks(
     *,
     columns: Estimate | LabelsLike | None = None,
     column_names: Sequence[str] | None = None,
-    font_size: float = 7,
     ax: Any = None,
 ) -> Any:
     """Matrix of zeros and ones (dark), rows and columns sorted by cluster, with lines between clusters.
@@ -140,8 +134,6 @@ def blocks(
         Cluster of each column; by default those of the rows, as for the adjacency matrix of a network.
     column_names : sequence of str, optional
         Names written below the columns.
-    font_size : float, default 7
-        Font size of the names of clusters and columns.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -183,11 +175,11 @@ def blocks(
         shared.cluster_edges(np.bincount(labels)) for labels in (down, across)
     )
     shared.draw_cuts(ax, row_edges, column_edges)
-    shared.name_clusters(ax, names, row_edges, shared.cluster_colors(len(names)), font_size)
+    shared.name_clusters(ax, names, row_edges, shared.cluster_colors(len(names)))
     ax.set(xlim=(0, across.size), ylim=(down.size, 0), xticks=[])
     if column_names is not None:
         ax.set_xticks(np.arange(across.size) + 0.5, [column_names[j] for j in by_column])
-        ax.tick_params(axis="x", rotation=90, labelsize=font_size, length=0)
+        ax.tick_params(axis="x", rotation=90, labelsize=7, length=0)
     return ax
 
 

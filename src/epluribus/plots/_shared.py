@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
@@ -28,8 +29,8 @@ for color-blind readers (smallest distance in CIELAB 26, with deuteranopia 17)."
 _CUT = "#D55E00"
 """Color of the lines between clusters: it shows on the blues and the grays of matrices."""
 
-_LINE, _LETTER = 1.15, 0.62
-"""Height of a line of text, and width of a letter, on the wide side, in units of the font size."""
+_SIZE, _LINE, _LETTER = 8, 1.15, 0.62
+"""Largest font size of the names of clusters; height of a line, and width of a letter, in units of it."""
 
 # --- figures and Axes ---
 
@@ -64,15 +65,13 @@ def check_axes(
     return np.reshape(axes, (n_rows, n_columns))
 
 
-def new_figure(
-    figsize: tuple[float, float], n_rows: int = 1, n_columns: int = 1
-) -> tuple[Any, Any]:
-    """A Figure that pyplot does not keep, to be written to files, and its Axes (an array if several)."""
+def new_figure(figsize: tuple[float, float], n_axes: int = 1) -> tuple[Any, Any]:
+    """A Figure that pyplot does not keep, to be written to files, and its Axes, in a row if there are several."""
     import_pyplot()  # where matplotlib is missing, the error names the extra
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=figsize, layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns)
+    return figure, figure.subplots(1, n_axes)
 
 
 def size_in_points(ax: Any) -> FloatArray:
@@ -152,19 +151,19 @@ def spread(places: ArrayLike, gap: float, low: float, high: float) -> FloatArray
 
 
 def place_along(
-    middle: FloatArray, total: float, points: float, font_size: float, line: float = _LINE
+    middle: FloatArray, total: float, points: float, line: float = _LINE
 ) -> tuple[FloatArray, float]:
     """Places of names along an axis from 0 to `total` that is `points` points long, and their font size.
 
     A name takes `line` font sizes. Names stay within the axis, smaller where there is no room for all of them.
     """
-    font_size = min(font_size, points / (line * middle.size))
+    font_size = min(_SIZE, points / (line * middle.size))
     gap = line * font_size * total / points
     return spread(middle, gap, gap / 2, total - gap / 2), font_size
 
 
 def name_clusters(
-    ax: Any, names: Sequence[str], edges: IntArray, colors: Sequence[Any], font_size: float, *, below: bool = False
+    ax: Any, names: Sequence[str], edges: IntArray, colors: Sequence[Any], *, below: bool = False
 ) -> float:  # fmt: skip
     """A strip of colors along the left of the Axes, or below them, and the names of the clusters beside it.
 
@@ -187,9 +186,9 @@ def name_clusters(
     middle = (edges[:-1] + edges[1:]) / 2
     length = size_in_points(ax)[0 if below else 1]
     width = _LETTER * max(map(len, names)) + 0.4
-    turned = below and length < 0.75 * font_size * width * len(names)
+    turned = below and length < 0.75 * _SIZE * width * len(names)
     line = width if below and not turned else _LINE
-    places, font_size = place_along(middle, float(edges[-1]), length, font_size, line)
+    places, font_size = place_along(middle, float(edges[-1]), length, line)
     leader = {"arrowstyle": "-", "color": "#808080", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 0}
     for name, place, where in zip(names, middle, places, strict=True):
         ax.annotate(
@@ -311,8 +310,9 @@ def column_names(values: Any, n: int) -> list[str]:
     """Names of the n columns of a data frame, or that of a series; empty if there are none."""
     name = getattr(values, "name", None)
     given = getattr(values, "columns", [] if name is None else [name])
-    # A labeled array may have one name for all of its columns.
-    return [str(name) for name in given] if len(given) == n else []
+    # A labeled array may have one name for all of its columns; numbers that pandas gives are no names.
+    named = len(given) == n and not isinstance(given, pd.RangeIndex)
+    return [str(name) for name in given] if named else []
 
 
 def label_axes(ax: Any, names: Sequence[str]) -> None:

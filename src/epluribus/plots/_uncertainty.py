@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike
 
 from epluribus._text import count
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus._validate import shown
+from epluribus.changes import renumbered
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import SimilarityMatrix
 from epluribus.estimate import Estimate
 from epluribus.plots import _shared as shared
 from epluribus.plots._data import bin_edges, draw_points, plane, stack_bars
-from epluribus.uncertainty import CredibleBall, align, items
+from epluribus.uncertainty import CredibleBall, items
 from epluribus.uncertainty import psm as psm_of
 from epluribus.uncertainty._matrix import order_by_similarity
 
@@ -27,7 +29,6 @@ def similarity(
     draws: DrawsLike | None = None,
     *,
     psm: Any = None,
-    font_size: float = 8,
     ax: Any = None,
 ) -> Any:
     """Heatmap of the posterior similarity matrix in order of the clusters, with lines between them.
@@ -42,8 +43,6 @@ def similarity(
         The posterior sample.
     psm : array_like or SciPy sparse matrix of shape (n_items, n_items), optional
         The matrix itself, in place of draws.
-    font_size : float, default 8
-        Font size of the names of the clusters.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -83,9 +82,7 @@ def similarity(
     edges = shared.cluster_edges(np.bincount(labels)[clusters])
     shared.draw_cuts(ax, edges, edges)
     colors = shared.cluster_colors(len(names))
-    shared.name_clusters(
-        ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters], font_size
-    )
+    shared.name_clusters(ax, [names[g] for g in clusters], edges, [colors[g] for g in clusters])
     ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
     ax.set_xlabel(f"{n:,} items" if size == n else f"{size:,} of {n:,} items")
     label = f"{shared.share_of(sample)} with both in one cluster"
@@ -101,9 +98,7 @@ def similarities(sample: Draws | SimilarityMatrix, keep: IntArray) -> FloatArray
     return psm_of(sample if len(keep) == sample.n_items else sample.select_items(keep))
 
 
-def certainty(
-    best: Estimate | LabelsLike, draws: DrawsLike, *, font_size: float = 8, ax: Any = None
-) -> Any:
+def certainty(best: Estimate | LabelsLike, draws: DrawsLike, *, ax: Any = None) -> Any:
     """Mean probability that each item is with the others of its cluster, and with its second choice.
 
     Clusters are drawn side by side, and within each the most certain items first. A dot is the
@@ -116,8 +111,6 @@ def certainty(
         The partition.
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample.
-    font_size : float, default 8
-        Font size of the names of the clusters.
     ax : matplotlib Axes, optional
         Where to draw.
 
@@ -160,7 +153,7 @@ def certainty(
         ax.set_title("dots: with its second choice", loc="right", fontsize=9)
     ax.set(xlim=(0, n), ylim=(0, 1), ylabel=f"support ({shared.share_of(sample)})")
     # The title of the axis goes below the names, however far down they reach.
-    depth = shared.name_clusters(ax, names, edges, colors, font_size, below=True)
+    depth = shared.name_clusters(ax, names, edges, colors, below=True)
     ax.set_xlabel("items by cluster", labelpad=depth)
     return ax
 
@@ -201,6 +194,8 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     lower bound: 3 clusters, vi 0.5
     horizontal bound: 2 clusters, vi 1.19
     """
+    if not isinstance(ball, CredibleBall):
+        raise TypeError(f"'ball' must be made by credible_ball(best, draws); got {shown(ball)}.")
     bounds = {
         "estimate": (ball.labels, ""),
         "upper bound": (ball.upper[0], f", {ball.loss.name} {ball.distances[1]:.3g}"),
@@ -213,7 +208,11 @@ def ball_bounds(ball: CredibleBall, X: ArrayLike | None = None, *, axes: Any = N
     if data is not None and columns > 1:
         data, names = plane(data, X)
     # Clusters get the number of the cluster of the estimate that they match, and so its color.
-    matched = align(ball.labels, [labels for labels, _ in bounds.values()]).labels.astype(np.int64)
+    if any(labels.min() < 0 for labels, _ in bounds.values()):
+        raise ValueError(
+            "'ball' must be of draws without missing labels: some of its bounds have gaps."
+        )
+    matched = np.stack([renumbered(ball.labels, labels) for labels, _ in bounds.values()])
     k = int(ball.labels.max()) + 1
     grays = np.linspace(0.3, 0.8, int(matched.max()) + 1 - k)
     colors = [*shared.cluster_colors(k), *map(str, grays)]

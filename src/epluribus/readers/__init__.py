@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,40 +29,15 @@ NOISE = ("alone", "together", "missing")
 """What can be done with items that a clusterer puts into no cluster, whose label is -1."""
 
 
-class Table(NamedTuple):
-    """Labels, and what came with them."""
-
-    labels: Any
-    """(n_draws, n_items), chains one after the other: in memory, in an npy file, or an array of Dask."""
-    check: Callable[[AnyArray, IntArray], AnyArray]
-    """Turns rows into integers, masked where labels are missing, given their numbers, which messages need."""
-    chain: IntArray
-    """Chain of each draw, numbered from 0."""
-    items: Sequence[Any] | None = None
-    """Names of the items, if any came."""
-    variable: str | None = None
-    """What the labels are called where they come from."""
-    dimension: str | None = None
-    """What the dimension of the items is called there."""
-    chains: tuple[str, ...] | None = None
-    """Names of the chains, if any came."""
-    weights: AnyArray | None = None
-    """Weight of each draw, if any came."""
-    kind: str | None = None
-    """What the draws are, see `Draws`, if that is known."""
-    origin: str = ""
-    """A sentence on how they were made; empty if that is not known."""
-
-
 def to_table(
     z: Any, *, var: str | None = None, missing: Any = None, noise: str | None = None, lazy: bool = False
-) -> Table:  # fmt: skip
-    """The labels in anything that `Draws` accepts, to be checked as they are read.
+) -> Source:  # fmt: skip
+    """The labels in anything that `Draws` accepts: draws by items, with chains numbered from 0 and a `check`.
 
     Parameters
     ----------
     z : object
-        What `Draws` accepts, the `Source` that a reader returned, or a table, which is returned as it is.
+        What `Draws` accepts, or a `Source`; one that has a `check` is returned as it is.
     var : str, optional
         The variable that holds the labels, if there are several.
     missing, noise
@@ -73,10 +48,10 @@ def to_table(
     Examples
     --------
     >>> table = to_table([[["a", "b"], ["b", "b"]], [["b", "a"], ["a", "a"]]])
-    >>> table.check(table.labels, np.arange(4)).tolist(), table.chain.tolist()
+    >>> table.check(table.labels, np.arange(4)).tolist(), table.chains.tolist()
     ([[0, 1], [1, 1], [1, 0], [0, 0]], [0, 0, 1, 1])
     """
-    if isinstance(z, Table):
+    if isinstance(z, Source) and z.check is not None:
         return z
     if noise is not None:
         check_choice(noise, NOISE, "noise")
@@ -136,8 +111,7 @@ def to_table(
         found = to_integers(rows, argument, place, missing=True, mark=missing)
         return place_noise(found, noise, argument)
 
-    own, weights = (source.variable, source.dimension), source.weights
-    return Table(array, check, chain, names, *own, chains, weights, source.kind, source.origin)
+    return source._replace(labels=array, check=check, chains=chain, chain_names=chains)
 
 
 def unchanged(rows: AnyArray, _: IntArray) -> AnyArray:
@@ -157,12 +131,8 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
         return z
     if isinstance(z, str | Path):
         return files.read_source(Path(z), var=var)
-    if columns.is_frame(z):
-        return columns.from_frame(z, var=var)
-    if files.is_labeled(z):
-        return files.from_labeled(z, var)
-    if isinstance(z, Mapping):
-        return columns.from_arrays(z, var, f"'{argument}'")
+    if (found := files.from_table(z, var, f"'{argument}'")) is not None:
+        return found
     # An iterator can be read only once, and the questions below would use it up.
     z = list(z) if isinstance(z, Iterator) else z
     if is_ensemble(z):
@@ -195,7 +165,8 @@ def _to_array(z: Any, argument: str) -> AnyArray:
 def number_chains(chains: AnyArray) -> tuple[IntArray, tuple[str, ...] | None]:
     """The chains of the draws as numbers 0, 1, ..., in the order of their names, and these."""
     # A missing chain would become one more chain, of draws that do not belong together.
-    bad = next((t for t, value in enumerate(chains) if is_missing(value)), None)
+    masked = np.ma.getmaskarray(chains)
+    bad = next((t for t, one in enumerate(chains) if masked[t] or is_missing(one)), None)
     if bad is not None:
         raise ValueError(f"Every draw must have a chain; that of draw {bad} is missing.")
     # As text, chain 10 would come before chain 2: numbers keep their own order.
@@ -225,7 +196,7 @@ def _is_file(x: Any) -> bool:
     return isinstance(x, Path) or (isinstance(x, str) and Path(x).exists())
 
 
-def _stack_chains(tables: list[Table], paths: list[Path]) -> Table:
+def _stack_chains(tables: list[Any], paths: list[Path]) -> Source:
     """Tables of the same items as one, with the chains numbered on from file to file and named by file."""
     first, rows, chains = tables[0], [], []
     stems = [path.name.partition(".")[0] for path in paths]
@@ -239,19 +210,19 @@ def _stack_chains(tables: list[Table], paths: list[Path]) -> Table:
             raise ValueError(f"The files '{paths[0]}' and '{path}' must name the same items.")
         rows.append(table.check(table.labels, np.arange(len(table.labels))))
         name = stem if stems.count(stem) == 1 else str(path)
-        own = table.chains or tuple(map(str, range(table.chain.max() + 1)))
+        own = table.chain_names or tuple(map(str, range(table.chains.max() + 1)))
         chains += [f"{name}:{one}" for one in own] if own[1:] else [name]
     stack = np.ma.concatenate if any(map(np.ma.is_masked, rows)) else np.concatenate
     stacked: AnyArray = stack(rows)
-    chain = columns.number_on([table.chain for table in tables])
+    chain = columns.number_on([table.chains for table in tables])
     weights = [table.weights for table in tables if table.weights is not None]
     if 0 < len(weights) < len(tables):
         raise ValueError("The files must all have weights of draws, or none of them.")
     return first._replace(
         labels=stacked,
         check=unchanged,
-        chain=chain,
-        chains=tuple(chains),
+        chains=chain,
+        chain_names=tuple(chains),
         weights=np.concatenate(weights) if weights else None,
     )
 

@@ -39,13 +39,13 @@ _ENTRY = re.compile(r"(.+?)(?:\.(\d+)|\[(\d+)\])")
 
 
 class Source(NamedTuple):
-    """Labels as a reader found them, unchecked, and what came with them."""
+    """Labels as a reader found them, and what came with them."""
 
     labels: Any
     """Of shape (n_draws, n_items) or (n_chains, n_draws, n_items) and of any type, perhaps not in memory."""
-    items: Sequence[Any] | None = None
+    items: Any = None
     """Names of the items; None if there are none, or if they only count from 0."""
-    chains: AnyArray | None = None
+    chains: Any = None
     """Chain of each draw, under any name; only for labels of two dimensions."""
     variable: str | None = None
     """What the labels are called where they come from."""
@@ -57,6 +57,10 @@ class Source(NamedTuple):
     """What the draws are, see `Draws`, where a file says so."""
     origin: str = ""
     """A sentence on how they were made, where a file says so."""
+    chain_names: tuple[str, ...] | None = None
+    """Names of the chains, where `chains` are their numbers."""
+    check: Callable[[AnyArray, IntArray], AnyArray] | None = None
+    """Turns rows into integers, masked where labels are missing, given their numbers, which messages need."""
 
 
 def to_texts(values: Sequence[Any] | AnyArray) -> list[str]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,49 +22,75 @@ import numpy as np
 from epluribus._files import STREAM, open_arrays, reading
 from epluribus._text import few_of
 from epluribus._typing import AnyArray
-from epluribus._validate import need, quoted
+from epluribus._validate import need, quoted, shown
 from epluribus.readers.columns import (
     Source,
     from_arrays,
     from_frame,
+    is_frame,
     item_names,
     pick_labels,
     to_array,
     to_texts,
 )
-from epluribus.readers.text import read_table, read_text
+from epluribus.readers.text import TextTable, read_table, text_source
 
 GROUP = "posterior"
 """The group of an ArviZ object that holds the posterior sample."""
 _ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 """Files that a folder in zarr has one of: groups and arrays of version 3, groups and arrays of version 2."""
-_TEXT = (".csv", ".txt", ".tsv", ".dat", "")
-"""Endings of text files; the last is a name without an ending, as ``-`` is."""
 _READABLE = "csv, as Stan writes it, txt, tsv (also with .gz), npy, npz, parquet, nc (netCDF), zarr, rds, rda"
 """The formats, as messages list them."""
 
 
 def read_source(path: Path, *, var: str | None = None) -> Source:
-    """Labels in a file, with the names and chains it has.
+    """Labels in a file, with the names and chains it has; `var` is the variable to read if there are several.
 
-    Parameters
-    ----------
-    path : Path
-        The file, or a folder in zarr; ``-`` reads text from standard input.
-    var : str, optional
-        The variable to read if there are several.
+    Labels are as the file has them, unchecked. Those of npy, netCDF and zarr may not be in memory.
+    """
+    data, where = load(path), f"the file '{path}'"
+    if isinstance(data, TextTable):
+        return text_source(data, var)
+    if path.suffix.lower() in _R:
+        return _from_r(data, var, where)
+    if not isinstance(data, dict):
+        return from_table(data, var, where) or Source(data)
+    found = from_arrays(data, var, where)
+    # What `Draws.save` and `epluribus sample` write beside the labels.
+    items, chains, weights = (
+        data[name].ravel() if name in data else None for name in ("items", "chains", "weights")
+    )
+    return found._replace(
+        items=None if items is None else items.tolist(),
+        variable=None if found.variable == "labels" else found.variable,
+        chains=chains,
+        weights=weights,
+        kind=str(data["kind"]) if "kind" in data else None,
+        origin=str(data.get("origin", "")),
+    )
 
-    Returns
-    -------
-    Source
-        Labels as the file has them, unchecked. Those of npy, netCDF and zarr may not be in memory.
+
+def from_table(data: Any, var: str | None, where: str) -> Source | None:
+    """Labels in a frame, a labeled array, or several arrays by name; None for anything else."""
+    if is_frame(data):
+        return from_frame(data, var=var, where=where)
+    if is_labeled(data):
+        return from_labeled(data, var, where)
+    # An xarray Dataset is a mapping too.
+    return from_arrays(data, var, where) if isinstance(data, Mapping) else None
+
+
+def load(path: Path) -> Any:
+    """What is in a file, by its ending: a `TextTable`, an array, arrays by name, a frame, a Dataset, or R's object.
+
+    A folder in zarr is a file too; ``-`` is text from standard input.
     """
     check_exists(path)
     kind = _ending(path)
-    if kind not in _READERS:
+    if kind not in _LOADERS:
         what = f"must be one of {_READABLE}; its name ends in '{kind}'"
         raise ValueError(f"The file '{path}' {what}. Write it as csv.")
-    return _READERS[kind](path, var)
+    return _LOADERS[kind](path)
 
 
 def check_exists(path: Path) -> None:
@@ -74,11 +101,6 @@ def check_exists(path: Path) -> None:
         raise FileNotFoundError(f"There is no file '{path}'.{address}")
     if path.is_dir() and _ending(path) != ".zarr":
         raise IsADirectoryError(f"'{path}' is a folder; a file is needed, or a folder in zarr.")
-
-
-def is_text(path: Path) -> bool:
-    """Whether a file is text, by its name."""
-    return _ending(path) in _TEXT
 
 
 def _ending(path: Path) -> str:
@@ -114,38 +136,20 @@ def load_numpy(path: Path) -> Any:
     return array
 
 
-def _read_npz(path: Path, var: str | None) -> Source:
+def _load_npz(path: Path) -> dict[str, AnyArray]:
     with open_arrays(path, "NumPy data") as archive:
-        found = from_arrays(archive, var, f"the file '{path}'")
-        # What `Draws.save` and `epluribus sample` write beside the labels.
-        items, chains, weights = (
-            archive[name].ravel() if name in archive.files else None
-            for name in ("items", "chains", "weights")
-        )
-        kind = str(archive["kind"]) if "kind" in archive.files else None
-        origin = str(archive["origin"]) if "origin" in archive.files else ""
-        variable = None if found.variable == "labels" else found.variable
-    names = None if items is None else items.tolist()
-    return found._replace(
-        items=names, variable=variable, chains=chains, weights=weights, kind=kind, origin=origin
-    )
+        return {name: archive[name] for name in archive.files}
 
 
-def _read_parquet(path: Path, var: str | None) -> Source:
+def _load_parquet(path: Path) -> Any:
     need("pyarrow.parquet", "files", "Reading parquet")
     import pandas as pd
 
     with reading(path, "parquet"), path.open("rb") as stream:
-        frame = pd.read_parquet(stream, engine="pyarrow", dtype_backend="numpy_nullable")
-    return from_frame(frame, var=var, where=f"the file '{path}'")
+        return pd.read_parquet(stream, engine="pyarrow", dtype_backend="numpy_nullable")
 
 
 # --- labeled arrays, netCDF and zarr ---
-
-
-def read_arviz_file(path: Path, var: str | None, engine: str | None = None) -> Source:
-    """Labels in a netCDF file, or in zarr if `engine` says so. Numbers are not read yet, only opened."""
-    return from_labeled(open_labeled(path, engine), var, f"the file '{path}'")
 
 
 def open_labeled(path: Path, engine: str | None = None) -> Any:
@@ -247,11 +251,6 @@ def as_dask(labels: Any) -> Any:
 # --- R ---
 
 
-def _read_r(path: Path, var: str | None) -> Source:
-    """Labels in what R's `saveRDS` (.rds) or `save` (.rda, .RData) wrote."""
-    return _from_r(_load_r(path), var, f"the file '{path}'")
-
-
 def _load_r(path: Path) -> Any:
     """What is in a file of R: of several objects in an .rda, all by name."""
     rdata = need("rdata", "files", "Reading R's files")
@@ -316,16 +315,19 @@ def _counted_from_1(source: Source, n_items: int) -> Source:
     return source._replace(items=[str(i + 1) for i in range(n_items)])
 
 
-_READERS: dict[str, Callable[[Path, str | None], Source]] = {
-    **dict.fromkeys(_TEXT, read_text),
-    **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), read_arviz_file),
-    ".zarr": lambda path, var: read_arviz_file(path, var, engine="zarr"),
-    ".npy": lambda path, _: Source(load_numpy(path)),
-    ".npz": _read_npz,
-    **dict.fromkeys((".parquet", ".pq"), _read_parquet),
-    **dict.fromkeys((".rds", ".rda", ".rdata"), _read_r),
+_R = (".rds", ".rda", ".rdata")
+_LOADERS: dict[str, Callable[[Path], Any]] = {
+    **dict.fromkeys(
+        (".csv", ".txt", ".tsv", ".dat", ""), read_table
+    ),  # "" is a name without an ending, as - is
+    **dict.fromkeys((".nc", ".nc4", ".netcdf", ".cdf"), open_labeled),
+    ".zarr": partial(open_labeled, engine="zarr"),
+    ".npy": load_numpy,
+    ".npz": _load_npz,
+    **dict.fromkeys((".parquet", ".pq"), _load_parquet),
+    **dict.fromkeys(_R, _load_r),
 }
-"""The reader for each ending; it takes the path and the variable asked for."""
+"""What opens or reads a file of each ending."""
 
 
 # --- one partition, or a similarity matrix ---
@@ -344,16 +346,12 @@ def read_labels(path: Path) -> Any:
     """
     import pandas as pd
 
-    texts = None
-    if is_text(path):
-        found = read_table(path)
-        table, texts = to_array(found.frame), found.texts
-        names = list(found.frame.columns) if found.named else []
+    data = load(path)
+    if isinstance(data, TextTable):
+        table, names = to_array(data.frame), list(data.frame.columns) if data.named else []
+    elif path.suffix.lower() in _R and np.ndim(data) == 1 and not isinstance(data, list):
+        return pd.Series(np.asarray(data).tolist(), _dimension_names(data))
     else:
-        check_exists(path)
-        value = _load_r(path) if path.suffix.lower() == ".rds" else None
-        if value is not None and np.ndim(value) == 1 and not isinstance(value, list):
-            return pd.Series(np.asarray(value).tolist(), _dimension_names(value))
         with warnings.catch_warnings():
             # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
             warnings.filterwarnings("ignore", message=".* counts the draws")
@@ -364,7 +362,7 @@ def read_labels(path: Path) -> Any:
     labels = pd.Series(table[:, _place_of_labels(path, table, names)].tolist())
     if "item" in names:
         at = names.index("item")
-        items = to_texts(table[:, at]) if texts is None else texts(at)
+        items = data.texts(at) if isinstance(data, TextTable) else to_texts(table[:, at])
         # Numbers of items that have no names; whoever sorted the lines meant the same items.
         numbered = sorted(items) == sorted(map(str, range(len(items))))
         labels.index = pd.Index(list(map(int, items)) if numbered else items)
@@ -377,7 +375,8 @@ def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
     if "cluster" in names:
         return names.index("cluster")
     places = [i for i in range(table.shape[1]) if names[i : i + 1] != ["item"]]
-    if len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
+    # Several chains are no partition either.
+    if table.ndim == 2 and len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
         places = places[1:]  # no two values are equal: names or numbers of the items
     if len(places) != 1:
         found = f"the columns {few_of(names)}" if names else f"{table.shape[1]} columns"
@@ -390,26 +389,20 @@ def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
 
 def read_matrix(path: Path) -> tuple[Any, Any]:
     """A similarity matrix in text, npy, npz (also one of SciPy's sparse kinds) or rds, and the names of its items."""
-    check_exists(path)
-    kind = _ending(path)
-    if kind in _TEXT:
-        table = read_table(path)
-        return table.numbers(path), list(table.frame.columns) if table.named else None
-    if kind == ".npy":
-        return load_numpy(path), None
-    if kind == ".npz":
+    data = load(path)
+    if isinstance(data, TextTable):
+        return data.numbers(), list(data.frame.columns) if data.named else None
+    if isinstance(data, dict) and "indptr" in data:
         from scipy.sparse import load_npz
 
         with reading(path, "a sparse matrix of SciPy"):
             return load_npz(path), None
-    if kind == ".rds":
-        value = _load_r(path)
-        names = value.columns.tolist() if hasattr(value, "columns") else _dimension_names(value)
-        return np.asarray(value), names
-    raise ValueError(
-        f"The file '{path}' must be text (csv), npy, npz of SciPy, or rds to hold a similarity matrix; its name ends "
-        f"in '{kind}'."
-    )
+    if is_frame(data):
+        return np.asarray(data), list(map(str, data.columns))
+    if not hasattr(data, "shape"):
+        what = "must hold one square matrix (text, npy, npz of SciPy, parquet, or rds)"
+        raise ValueError(f"The file '{path}' {what}; it holds {shown(data)}.")
+    return np.asarray(data), _dimension_names(data)
 
 
 def _dimension_names(value: Any) -> Any:

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epluribus._files import open_arrays
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import as_array, quoted
 from epluribus.readers import files
 from epluribus.readers.columns import CHAIN, number_on
-from epluribus.readers.text import read_table
+from epluribus.readers.text import TextTable
 
 CLOSE = 0.0101
 """How far from 1 probabilities may sum: those printed with two digits do so."""
@@ -67,14 +66,8 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
     """
     paths = given if isinstance(given, list | tuple) else [given]
     if not (paths and isinstance(paths[0], str | Path)):
-        if files.is_labeled(given) or isinstance(given, Mapping):
-            return _from_variables(given, var, "'probabilities'")
-        if var is not None:
-            raise ValueError(
-                "'var' is for files and for several arrays; got one array. Leave it out."
-            )
-        return _from_array(given, "'probabilities'")
-    found = [_read_file(Path(path), var) for path in paths]
+        return _find(given, var, "'probabilities'")
+    found = [_find(files.load(Path(path)), var, f"The file '{path}'") for path in paths]
     shapes = {part.values.shape[1:] for part in found}
     if len(shapes) > 1:
         what = f"the same numbers of items and clusters; got {sorted(shapes)}"
@@ -83,20 +76,35 @@ def read_soft(given: Any, var: str | None = None) -> Soft:
     return found[0]._replace(values=values, chains=number_on([part.chains for part in found]))
 
 
-def _from_variables(given: Any, var: str | None, where: str) -> Soft:
-    """The probabilities among variables by name, or in a labeled array, which may have names of items."""
-    data = files.open_group(given) if files.is_labeled(given) else given
-    if not isinstance(
-        data, Mapping
-    ):  # a DataArray: chain and draw may be anywhere, they are moved to the front
+def _find(data: Any, var: str | None, where: str) -> Soft:
+    """The probabilities in an array, among several by name, or in a table."""
+    name, items, chains = None, None, None
+    if isinstance(data, TextTable):
+        data, chains = _by_variable(data, var)
+    elif files.is_labeled(data):
+        data = files.open_group(data)
+    if isinstance(data, Mapping):  # a Dataset too
+        soft = {str(name): data[name] for name in data if _has_two_indices(data[name])}
+        name = _pick(soft, var, where)
+        data = soft[name]
+    elif var is not None and not hasattr(data, "dims"):
+        raise ValueError("'var' is for several arrays by name; got one array. Leave it out.")
+    if hasattr(data, "dims"):  # chain and draw may be anywhere, they are moved to the front
         data = data.transpose(*(dim for dim in ("chain", "draw") if dim in data.dims), ...)
+        name = None if data.name is None else str(data.name)
         items = files.coordinate_names(data, data.dims[-2]) if len(data.dims) > 2 else None
-        return _from_array(data, where, None if data.name is None else str(data.name), items)
-    variables = {str(name): data[name] for name in getattr(data, "data_vars", data)}
-    soft = {name: x for name, x in variables.items() if _has_two_indices(x)}
-    name = _pick(soft, var, where)
-    read = _from_variables if files.is_labeled(soft[name]) else _from_array
-    return read(soft[name], where, name)
+    array = as_array(data, "probabilities")
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{where} must hold numbers; got values of type {array.dtype}.")
+    if array.ndim not in (3, 4) or 0 in array.shape:
+        way_out = " For one set of probabilities, wrap it: [p]." if array.ndim == 2 else ""
+        raise ValueError(
+            f"{where} must have dimensions (draws, items, clusters) or (chains, draws, items, clusters), "
+            f"none of them empty; got shape {array.shape}.{way_out}"
+        )
+    if chains is None:
+        chains = np.repeat(np.arange(len(array) if array.ndim == 4 else 1), array.shape[-3])
+    return Soft(array.reshape(-1, *array.shape[-2:]), chains, items, name)
 
 
 def _has_two_indices(x: Any) -> bool:
@@ -107,66 +115,30 @@ def _has_two_indices(x: Any) -> bool:
     return "draw" in dims and len({*dims} - {"chain", "draw"}) == 2
 
 
-def _from_array(
-    given: Any, where: str, name: str | None = None, items: list[str] | None = None
-) -> Soft:
-    """The probabilities in an array."""
-    array = as_array(given, "probabilities")
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"{where} must hold numbers; got values of type {array.dtype}.")
-    if array.ndim not in (3, 4) or 0 in array.shape:
-        way_out = " For one set of probabilities, wrap it: [p]." if array.ndim == 2 else ""
-        raise ValueError(
-            f"{where} must have dimensions (draws, items, clusters) or (chains, draws, items, clusters), "
-            f"none of them empty; got shape {array.shape}.{way_out}"
-        )
-    n_chains = len(array) if array.ndim == 4 else 1
-    chains = np.repeat(np.arange(n_chains), array.shape[-3])
-    return Soft(array.reshape(-1, *array.shape[-2:]), chains, items, name)
-
-
-def _read_file(path: Path, var: str | None) -> Soft:
-    """The probabilities in one file, by its kind."""
-    files.check_exists(path)
-    ending, where = path.suffix.lower(), f"The file '{path}'"
-    if ending == ".npy":
-        return _from_array(files.load_numpy(path), where)
-    if ending == ".npz":
-        with open_arrays(path, "NumPy data") as archive:
-            return _from_variables({name: archive[name] for name in archive.files}, var, where)
-    if ending in (".nc", ".zarr"):
-        with files.open_labeled(path, "zarr" if ending == ".zarr" else None) as data:
-            return _from_variables(data, var, where)
-    if files.is_text(path):
-        return _read_columns(path, var)
-    raise ValueError(f"{where} must be csv, npy, npz, nc or zarr to hold probabilities.")
-
-
-def _read_columns(path: Path, var: str | None) -> Soft:
-    """Columns named by variable, item and cluster."""
+def _by_variable(table: TextTable, var: str | None) -> tuple[dict[str, AnyArray], IntArray]:
+    """The variables with two indices among the columns of a table, and the chain of each row."""
     import pandas as pd
 
-    table, where = read_table(path), f"The file '{path}'"
-    cells = table.numbers(path, gaps=True)
+    cells = table.numbers(gaps=True)
     names = [str(name).strip() for name in table.frame.columns]
     # The variable, item and cluster of each column; where they are all there, the table has no gaps.
     found = pd.Series(names).str.extract(_ENTRY)
-    variables = {}
+    variables, lacking = {}, []
     for name, own in found.groupby(0, sort=False):
         items, clusters = own[1].fillna(own[3]).astype(int), own[2].fillna(own[4]).astype(int)
         shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
-        whole = len(own) == shape[0] * shape[1] and max(items.min(), clusters.min()) <= 1
+        if len(own) < shape[0] * shape[1] or max(items.min(), clusters.min()) > 1:
+            lacking.append(name)
+            continue
         columns = own.index.to_numpy()[np.lexsort((clusters, items))]
-        variables[str(name)] = cells[:, columns.reshape(shape)] if whole else None
-    name = _pick(variables, var, where)
-    values = variables[name]
-    if values is None:
+        variables[str(name)] = cells[:, columns.reshape(shape)]
+    if lacking and (var in lacking or not variables):
         raise ValueError(
-            f"'{name}' of the file '{path}' must have a column for every item and cluster."
+            f"'{lacking[0]}' of the file '{table.path}' must have a column for every item and cluster."
         )
     at_chain = next((names.index(word) for word in CHAIN if word in names), None)
     chains = np.zeros(len(cells)) if at_chain is None else cells[:, at_chain]
-    return Soft(values, np.unique(chains, return_inverse=True)[1], None, name)
+    return variables, np.unique(chains, return_inverse=True)[1]
 
 
 def _pick(possible: Mapping[str, Any], var: str | None, where: str) -> str:
@@ -193,8 +165,6 @@ def is_soft(values: Any) -> bool:
     >>> is_soft([[[0.5, 0.501]]]), is_soft(np.log([[[0.5, 0.5]]])), is_soft([[[1.0, -0.5]]])
     (True, True, False)
     """
-    if values is None:
-        return False
     array = np.asarray(values, dtype=np.float64)
     array = np.exp(array) if (array <= 0).all() else array
     return bool((array >= 0).all() and (np.abs(array.sum(axis=-1) - 1) <= CLOSE).all())

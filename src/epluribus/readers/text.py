@@ -47,6 +47,7 @@ _DECIMAL_COMMAS = re.compile(r"\s*[+-]?\d+,\d+(?:[;\s]+[+-]?\d+,\d+)+\s*")
 class TextTable(NamedTuple):
     """A table in a text file, without its row names."""
 
+    path: Path
     frame: Any
     """A data frame of integers, floats or, if any cell is a word, of text."""
     named: bool
@@ -58,42 +59,33 @@ class TextTable(NamedTuple):
     texts: Callable[[int], list[str]]
     """The cells of a column as they are written: an item may be called 007 or NA."""
 
-    def refuse(self, path: Path, bad: Any, message: str) -> None:
+    def refuse(self, bad: Any, message: str) -> None:
         """Raise an error about the first bad cell, if there is one."""
         for t, i in np.argwhere(bad)[:1]:
             place = f"line {self.lines[t]}, cell {self.skip + i + 1}"
             cell = shown(self.texts(i)[t])
-            raise ValueError(f"The file '{path}' must hold {message}; {place} has {cell}.")
+            raise ValueError(f"The file '{self.path}' must hold {message}; {place} has {cell}.")
 
-    def numbers(self, path: Path, *, gaps: bool = False) -> FloatArray:
+    def numbers(self, *, gaps: bool = False) -> FloatArray:
         """(n_rows, n_columns) all cells as numbers; missing ones are NaN, if `gaps` are allowed."""
         cells = to_array(self.frame)
         if cells.dtype.kind == "U":
             words = [word for word in np.unique(np.ma.compressed(cells)) if not _is_number(word)]
-            self.refuse(path, np.ma.filled(np.isin(cells, words), False), "numbers")
+            self.refuse(np.ma.filled(np.isin(cells, words), False), "numbers")
             cells = np.ma.filled(cells.astype(object), "nan")
         floats: FloatArray = np.ma.filled(cells.astype(np.float64), np.nan)
         if not gaps:
-            self.refuse(path, np.isnan(floats), "a number in every cell")
+            self.refuse(np.isnan(floats), "a number in every cell")
         return floats
 
 
-def read_text(path: Path, var: str | None = None) -> Source:
-    """Labels in a text file, with the names and chains it has.
-
-    Parameters
-    ----------
-    path : Path
-        The file, perhaps compressed; ``-`` is standard input.
-    var : str, optional
-        The variable whose entries are the labels; an error for a file without a header.
-    """
-    table, where = read_table(path), f"the file '{path}'"
-    cells = to_array(table.frame)
+def text_source(table: TextTable, var: str | None = None) -> Source:
+    """Labels in a text file, with the names and chains it has; `var` is an error without a header."""
+    cells, where = to_array(table.frame), f"the file '{table.path}'"
     if cells.dtype.kind == "U":  # among words, a number is a label only if it is an integer
         words = np.unique(np.ma.compressed(cells)).tolist()
         bad = [word for word in words if _is_number(word) and not float(word).is_integer()]
-        table.refuse(path, np.ma.filled(np.isin(cells, bad), False), "labels, integers or words")
+        table.refuse(np.ma.filled(np.isin(cells, bad), False), "labels, integers or words")
     if table.named:
         source = from_frame(table.frame, where=where, var=var)
         names = [name for name in table.frame.columns if name]
@@ -120,7 +112,7 @@ def read_text(path: Path, var: str | None = None) -> Source:
     if source.labels.dtype.kind == "f" and (np.abs(source.labels) >= 2.0**53).any():
         what = "labels below 2^53 where some are written with decimals"
         raise ValueError(
-            f"The file '{path}' must hold {what}: larger ones would be rounded. Write all of them as integers."
+            f"The file '{table.path}' must hold {what}: larger ones would be rounded. Write all of them as integers."
         )
     return source
 
@@ -172,7 +164,7 @@ def read_table(path: Path) -> TextTable:
     frame = _parse(path, [line for _, line in below], delimiter, range(skip, width))
     if header is not None:
         frame = frame.set_axis(header[skip - width :], axis=1)
-    return TextTable(frame, header is not None, [number for number, _ in below], skip, texts)
+    return TextTable(path, frame, header is not None, [number for number, _ in below], skip, texts)
 
 
 def _parse(path: Path, lines: list[str], delimiter: str | None, columns: range) -> Any:

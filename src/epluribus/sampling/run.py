@@ -1,8 +1,8 @@
 """Running chains: threads, burn-in and thinning, progress, checkpoints, interrupts.
 
 Threads take the chain that is furthest behind and run it for about a tenth of a second, so that all
-chains advance together whatever their number. The calling thread only waits: it moves the progress bar
-and writes checkpoints (Ctrl-C is handled in `_parallel`). Each chain has its own generator, the child of the
+chains advance together whatever their number. One more thread moves the progress bar
+and writes checkpoints, and the main one hears Ctrl-C (`_parallel`). Each chain has its own generator, the child of the
 given one with the number of the chain, so that results do not depend on the threads.
 
 Chains begin far apart. R-hat compares chains with each other. Chains that begin at the same place may agree

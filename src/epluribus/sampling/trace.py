@@ -41,7 +41,7 @@ class Diagnostics(Shown):
 
     @property
     def ess_tail(self) -> dict[str, float]:
-        """The same for the tails of these series: the 5 % and the 95 % quantile."""
+        """The same for the tails of these series: the 5% and the 95% quantile."""
         return {one.name: one.ess_tail for one in self.agreement.series}
 
     @property
@@ -242,7 +242,7 @@ class Trace(Shown):
             f"after a burn-in of {settings['burn']:,}{ended}"
         )
         columns = self.column_n_clusters
-        rates = [f"{name} {100 * rate:.2g} %" for name, rate in self.acceptance.items()]
+        rates = [f"{name} {100 * rate:.2g}%" for name, rate in self.acceptance.items()]
         K = count(int(self.map_labels.max()) + 1, "cluster")
         facts = {
             # Not the usual starts, which have one word.

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from epluribus import losses
-from epluribus._parallel import Stopper
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike, RngLike
 from epluribus._validate import make_rng
 from epluribus.draws import as_draws
@@ -21,7 +20,7 @@ from epluribus.search.local import LocalSearch, common_blocks, make_state
 from epluribus.search.problem import Problem
 from epluribus.search.starts import Start
 from epluribus.search.state import Bounds
-from epluribus.settings import Settings, check_k_max
+from epluribus.settings import Settings, check_bounds
 
 
 def greedy(
@@ -73,7 +72,7 @@ def greedy(
     """
     sample = as_draws(draws)
     labels = matched(start, sample, "start")
-    settings = Settings(k_max=check_k_max(k_max))
+    settings = Settings(*check_bounds(None, None, k_max, sample.n_items))
     k = int(labels.max()) + 1
     if settings.k_max is not None and k > settings.k_max:
         raise ValueError(f"'start' must have at most k_max={settings.k_max} clusters; it has {k}.")
@@ -117,9 +116,9 @@ def merge(
     """
     sample = as_draws(draws)
     problem = Problem.of(sample, losses.get(loss))
-    most = check_k_max(k_max)
+    settings = Settings(*check_bounds(None, None, k_max, sample.n_items))
     state = make_state(problem, matched(labels, sample, "labels"))
-    state.merge(Bounds(1, sample.n_items if most is None else most, Stopper().flag))
+    state.merge(Bounds(1, settings.most(sample.n_items), settings.stopper.flag))
     return relabel(state.labels)
 
 
@@ -161,7 +160,7 @@ def recombine(
     sample = as_draws(draws)
     if len(partitions) == 0:
         raise ValueError("'partitions' must hold at least one partition; it is empty.")
-    settings = Settings(k_max=check_k_max(k_max))
+    settings = Settings(*check_bounds(None, None, k_max, sample.n_items))
     problem = Problem.of(sample, losses.get(loss))
     # Joining finds the coarse structure; the sweeps then correct single items.
     blocks = common_blocks(*(matched(labels, sample, "partitions") for labels in partitions))

@@ -127,7 +127,7 @@ def minimize(
             raise ValueError(f"'{name}' cannot be given together with 'psm', which has no draws.")
         sample, chosen = SimilarityMatrix.of(psm), losses.for_matrix(loss)
     elif draws is not None:
-        sample, chosen = to_local(as_draws(draws)), losses.get(loss)
+        sample, chosen = as_draws(draws, LARGE), losses.get(loss)
     else:
         raise TypeError("'draws' must be given, or a similarity matrix as 'psm'.")
     check_choice(search, SEARCHES, "search")
@@ -171,12 +171,6 @@ def minimize(
     # The last run may have converged on a partition that earlier steps had no time to improve.
     converged = best.converged and not stopper.flag[0]
     return estimate_of(sample, chosen, settings, (best.labels, value), began, runs, converged)
-
-
-def to_local(draws: Draws) -> Draws:
-    """The draws; those of not very many items are brought here, as if they had been read here."""
-    apart = not draws.store.in_one_piece and draws.n_items <= LARGE
-    return draws.to_local() if apart else draws
 
 
 def _search(

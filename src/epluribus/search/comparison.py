@@ -22,8 +22,9 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
 from epluribus.partition import by_size
 from epluribus.search._greedy import descend
-from epluribus.search._minimize import minimize, to_local
+from epluribus.search._minimize import minimize
 from epluribus.search.constrained import added_by_each, price_of
+from epluribus.search.large import LARGE
 from epluribus.search.problem import Problem
 
 
@@ -47,12 +48,8 @@ class Comparison(Shown):
     def changes(self) -> list[str]:
         """For each estimate but the first, how it differs from the first, in words."""
         first = self.estimates[0]
-        return [
-            what_differs(
-                first.labels, one.labels, names=one.items, other=f"that for {one.loss.name}"
-            )
-            for one in self.estimates[1:]
-        ]
+        others = [(one.labels, f"that for {one.loss.name}") for one in self.estimates[1:]]
+        return [what_differs(first.labels, z, names=first.items, other=name) for z, name in others]
 
     def __getitem__(self, name: str | int) -> Estimate:
         # By the name of its loss or by its place.
@@ -68,21 +65,21 @@ class Comparison(Shown):
         return f"Comparison({', '.join(self.names)})"
 
     def _card(self) -> Card:
-        def columns(form: str, values: FloatArray, before: str = "") -> dict[str, list[str]]:
-            named = zip(self.names, values.T.tolist(), strict=True)
-            return {before + name: [format(value, form) for value in each] for name, each in named}
-
         # Column j of the matrix is a column of the table: all estimates under loss j. Small distances in the
         # second table mean that the choice of the loss matters little.
-        names, clusters = list(self.names), [estimate.n_clusters for estimate in self]
-        expected = columns(".6g", self.expected_losses, "E ")
+        expected: dict[str, Any] = {
+            "estimate for": self.names,
+            "clusters": [one.n_clusters for one in self],
+        }
+        apart: dict[str, Any] = {"bits of VI between": self.names}
+        for j, name in enumerate(self.names):
+            expected[f"E {name}"] = [f"{value:.6g}" for value in self.expected_losses[:, j]]
+            apart[name] = [f"{value:.4f}" for value in self.distances[:, j]]
+        below = worded("E: expected loss under each loss", self.estimates[0].kind)
         return Card(
             "",
-            Table(
-                {"estimate for": names, "clusters": clusters, **expected},
-                worded("E: expected loss under each loss", self.estimates[0].kind),
-            ),
-            Table({"bits of VI between": names, **columns(".4f", self.distances)}),
+            Table(expected, below),
+            Table(apart),
             *(f"{text[0].upper()}{text[1:]}." for text in self.changes if text != EQUAL),
             heading=f"Estimates for {len(self)} losses",
             indent="",
@@ -141,7 +138,7 @@ def minimize_all(
         )
     sample: Any = SimilarityMatrix.of(options["psm"]) if options.get("psm") is not None else draws
     if not isinstance(sample, SimilarityMatrix):
-        sample = draws = to_local(as_draws(sample))
+        sample = draws = as_draws(sample, LARGE)
     # One seed for all losses, so that they share the draws searched first and the starts.
     seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     stopper, found = Stopper(time_limit), []
@@ -168,23 +165,21 @@ def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estim
 def _compared(
     sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate], rng: np.random.Generator
 ) -> Comparison:
-    """The estimates side by side; where one is better under another's loss, it replaces that one."""
-    now, improved = set_side_by_side(sample, estimates), []
-    values = now.expected_losses
-    better = values.min(axis=0) < values.diagonal() * (1 - 1e-9)
-    if isinstance(sample, SimilarityMatrix) or not better.any():
-        return now
-    for mine, winner, is_better in zip(estimates, values.argmin(axis=0), better, strict=True):
-        if is_better:  # polished for this loss before it takes the place
-            problem, labels = Problem.of(sample, mine.loss), estimates[winner].labels
+    """The estimates side by side; one that is better under another's loss takes its place, polished for that loss."""
+    while True:
+        now = set_side_by_side(sample, estimates)
+        values = now.expected_losses
+        better = values.min(axis=0) < values.diagonal() * (1 - 1e-9)
+        if isinstance(sample, SimilarityMatrix) or not better.any():
+            return now
+        # What was found for one loss may help another: until nothing changes.
+        estimates = list(estimates)
+        for b in np.flatnonzero(better):
+            mine, labels = estimates[b], now[int(values[:, b].argmin())].labels
+            problem = Problem.of(sample, mine.loss)
             run = descend(problem, labels, rng, mine.settings, sample.n_draws, "other loss")
-            runs = (*mine.runs, run)
-            mine = replace(
-                mine, labels=by_size(run.labels), expected_loss=run.expected_loss, runs=runs
-            )
-        improved.append(mine)
-    # What was found for one loss may help another: until nothing changes.
-    return _compared(sample, improved, rng)
+            labels, runs = by_size(run.labels), (*mine.runs, run)
+            estimates[b] = replace(mine, labels=labels, expected_loss=run.expected_loss, runs=runs)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

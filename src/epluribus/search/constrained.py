@@ -134,6 +134,7 @@ class ConstrainedSearch(LocalSearch):
         start: str = "recombined",
     ) -> None:
         self.rules, self.out = rules, StayingOut(problem, labels, settings.undecided)
+        self.apart = len(rules.groups) > 0
         self.decides_all = settings.undecided is None
         state = make_state(problem, labels, pairs=False)
         super().__init__(problem, labels, rng, settings, start, state)
@@ -173,7 +174,7 @@ class ConstrainedSearch(LocalSearch):
     # --- moves ---
 
     def _visit_all(self, *, quick: bool) -> int:  # noqa: ARG002
-        return self._visit(np.arange(self.rules.n_blocks))
+        return self._visit(np.arange(len(self.rules.first)))
 
     def _visit(self, units: IntArray) -> int:
         """Move each of the units to its best place, in random order; the number of moves."""
@@ -188,7 +189,7 @@ class ConstrainedSearch(LocalSearch):
             state.make_room(1)
             done, moved, change = kernels.sweep(
                 order, *rules.units, known, state.groups, p.f, p.size, p.margin, self.tolerance, *self.bounds,
-                rules.lists, rules.min_size, out.price, out.steps, state.now, out.decided,
+                rules.lists, rules.min_size, out.price, out.steps, state.now, out.decided, state.gap, state.second,
             )  # fmt: skip
             moves, order = moves + moved, order[done:]
             self._total += change
@@ -285,7 +286,7 @@ class ConstrainedSearch(LocalSearch):
 
     def _enlarge(self, a: int) -> bool:
         """Bring a unit of another cluster into this one; whether there was one."""
-        for unit in map(self.rules.unit, self.rng.permutation(self.rules.n_blocks)):
+        for unit in map(self.rules.unit, self.rng.permutation(len(self.rules.first))):
             leaves, blocked = self.rules.find_open(unit, self.state.labels, self.state.sizes)
             if leaves and not blocked[a] and self.state.labels[unit[0]] not in (a, -1):
                 self._put(unit, a)
@@ -297,7 +298,7 @@ class ConstrainedSearch(LocalSearch):
         state, rules = self.state, self.rules
         state.make_room(1)
         new = int(np.argmin(state.sizes > 0))
-        for part in map(rules.unit, self.rng.permutation(rules.n_blocks)):
+        for part in map(rules.unit, self.rng.permutation(len(rules.first))):
             own = int(state.labels[part[0]])
             while own >= 0 and len(part) < state.sizes[own]:
                 leaves, blocked = rules.find_open(part, state.labels, state.sizes)
@@ -317,10 +318,6 @@ class ConstrainedSearch(LocalSearch):
     def nudge(self) -> bool:
         """No items are pushed, as others may not be allowed to follow."""
         return False
-
-    def _is_tight(self) -> bool:
-        """Also where items must be apart: one that comes makes another one go."""
-        return len(self.rules.groups) > 0 or super()._is_tight()
 
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None

@@ -248,7 +248,7 @@ class LargeRefiner:
     ) -> None:  # fmt: skip
         self.draws, self.weights, self.loss, self.rng = draws, weights, loss, rng
         self.settings, self.n_done = settings, 0.0
-        self._bar = Progress() if bar is None else bar
+        self._bar = Progress(0, settings.stopper) if bar is None else bar
         self.store = draws.store.hearing(settings.stopper)
         self.problem = self._with_items(np.empty((0, draws.n_distinct), dtype=np.uint8))
         self.most, tables = settings.most(draws.n_items), COLUMNS * draws.store.groups
@@ -342,7 +342,7 @@ class LargeRefiner:
             raise Stopped from None
         self._check()
         units = problem.weights * (problem.f[0, 1] / pairs.scale)
-        sums = np.zeros((len(sizes), n), dtype=pairs.sum_type(self.draws.n_items))
+        sums = pairs.no_sums(len(sizes), self.draws.n_items)
         sums[: stay.shape[1]] = sum(
             u * stay[rows] for u, rows in zip(units, problem.rows.T, strict=True)
         ).T

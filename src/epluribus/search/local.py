@@ -59,6 +59,9 @@ class LocalSearch:
         The partition, if it is known already.
     """
 
+    apart = False
+    """Whether some items must be apart."""
+
     def __init__(
         self,
         problem: Problem,
@@ -218,9 +221,12 @@ class LocalSearch:
         group, own = draw == draw[i], labels == labels[i]
         kind = rng.integers(6)
         # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
-        # its own: then an item is also tried alone, which makes two others join, or lets one close; or it goes, with
-        # the items of its cluster that the draw has with it or without, to a cluster of other items of the group.
-        if self._is_tight() and rng.integers(5) < 3:
+        # its own, and where items must be apart one that comes makes another one go. Then an item is also tried
+        # alone, which makes two others join, or lets one close; or it goes, with the items of its cluster that the
+        # draw has with it or without, to a cluster of other items of the group.
+        k, bounds = self.n_clusters, self.bounds
+        tight = self.apart or k == bounds.k_max or k == bounds.k_min > 1
+        if tight and rng.integers(5) < 3:
             mates = np.flatnonzero(group & ~own)
             if len(mates) == 0 or rng.integers(3) == 0:
                 return self.attempt(np.array([i]))
@@ -240,11 +246,6 @@ class LocalSearch:
         elif kind == 4:
             return self.attempt(np.flatnonzero(own), relabel(draw[own]))
         return self.attempt(np.flatnonzero(group))
-
-    def _is_tight(self) -> bool:
-        """Whether items that move make others move: there are as many clusters as are allowed, or as few."""
-        k = self.n_clusters
-        return k == self.bounds.k_max or k == self.bounds.k_min > 1
 
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None

@@ -21,7 +21,7 @@ from epluribus._kernels import similarity as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
-from epluribus.draws.expected import Together, matrix_loss
+from epluribus.draws.expected import Together, fill_symmetric, matrix_loss
 from epluribus.losses.base import Loss
 from epluribus.search.state import Bounds, State, Visited
 
@@ -45,14 +45,10 @@ def counts_pairs(loss: Loss, n_items: int) -> bool:
 class PairCosts(NamedTuple):
     """Similarities of pairs, and what they cost (`_kernels/similarity.py`)."""
 
-    together: Any
-    """(n_items, n_items) similarities without the diagonal; (0, 0) if there are lists of neighbors ..."""
-    first: IntArray
-    """... from first[i] to first[i + 1] - 1 for item i ..."""
-    near: AnyArray
-    """... in this list of items ..."""
-    share: FloatArray
-    """... and this one of similarities."""
+    together: AnyArray | None
+    """(n_items, n_items) similarities without the diagonal ..."""
+    lists: tuple[IntArray, AnyArray, FloatArray] | None
+    """... or neighbors: where those of each item begin, these, and their similarities."""
     scale: float
     one: float
     """Similarity of an item with itself."""
@@ -62,15 +58,15 @@ class PairCosts(NamedTuple):
     tolerance: float
 
     @classmethod
-    def pays(cls, problem: Problem) -> bool:
-        """Whether the loss is a sum over pairs, and their matrix is small and quick to make."""
+    def that_pay(cls, problem: Problem) -> PairCosts | None:
+        """The matrix of a problem, if its loss is a sum over pairs, and this is small and quick to make."""
         n, p = problem.n_items, problem
         if n > MOST_ITEMS or p.missing or p.n_free < n or not counts_pairs(p.loss, n):
-            return False
+            return None
         # Mean numbers of clusters of a draw, and of items in the group of an item.
         k, group = float(p.n_clusters.mean()), p.members_seen / p.rows.size
-        room = 8.0 * n**2 <= available_memory() / 4
-        return room and p.rows.size * k >= _CELLS and n <= _ITEMS_PER_CLUSTER * min(k, group)
+        few = p.rows.size * k < _CELLS or n > _ITEMS_PER_CLUSTER * min(k, group)
+        return None if few or 8.0 * n**2 > available_memory() / 4 else cls.of(p)
 
     @classmethod
     def of(cls, problem: Problem, n_jobs: int = 1, stopper: Stopper | None = None) -> PairCosts:
@@ -82,18 +78,19 @@ class PairCosts(NamedTuple):
         whole = (units == np.rint(units)).all() and units.sum() < 1 << 16
         unit, dtype = (unit, np.uint16) if whole else (1.0, np.float64)
         together = np.empty((n, n), dtype=dtype)
-        Together(problem.table, weights / unit).matrix(n_jobs, stopper, out=together)
+        fill_symmetric(together, Together(problem.table, weights / unit), n_jobs, stopper)
         np.fill_diagonal(together, 0)
         scale, one = float(problem.f[0, 1]) * unit, problem.total_weight / unit
-        first, none = np.zeros(n + 1, dtype=np.int64), np.empty(0)
-        lists = together, first, none.astype(np.int32), none
         sizes = problem.size, problem.size_steps, problem.tolerance
-        return cls(*lists, scale, one, False, *sizes)
+        return cls(together, None, scale, one, False, *sizes)
 
-    def sum_type(self, n_items: int) -> Any:
-        """Type of sums of similarities over this many items: whole units need four bytes if these can hold them."""
+    def no_sums(self, n_slots: int, n_items: int) -> AnyArray:
+        """No sums with slots yet, in a type for this many items: whole units need four bytes if these can hold them."""
+        if self.together is None:
+            return np.zeros((n_slots, 1))
         whole = self.together.dtype == np.uint16 and self.one * n_items < 1 << 31
-        return np.int32 if whole else np.float64
+        shape = n_slots, len(self.together)
+        return np.zeros(shape, dtype=np.int32 if whole else np.float64)
 
 
 class MatrixProblem:
@@ -111,7 +108,6 @@ class MatrixProblem:
         self.matrix, self.loss, n = matrix, loss, matrix.shape[0]
         self.n_items, self.n_free, self.n_draws, self.total_weight = n, n, 0, 1.0
         self.weights = np.ones(1)
-        self.first, self.near = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
         form = loss.linear_form(n)
         self.size = form.size * np.append(loss.tables(n)[1], 0.0)
         self.size_steps = np.append(np.diff(self.size), 0.0)
@@ -122,10 +118,10 @@ class MatrixProblem:
         rows = 1.0 + matrix.sum(axis=1)
         self.constant = float(form.constant + form.group * (np.log2(rows) if logs else rows).sum())
         """What is the same for all partitions."""
-        lists = np.empty((0, 0)), self.first, self.near, matrix.data
+        self.lists = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
         sizes = self.size, self.size_steps, self.tolerance
-        self.pairs = PairCosts(*lists, form.joint, 1.0, logs, *sizes)
-        self.cells = 4.0 * len(self.near)
+        self.pairs = PairCosts(None, self.lists, form.joint, 1.0, logs, *sizes)
+        self.cells = 4.0 * len(matrix.data)
         """Steps of a sweep; those for a neighbor are like four for a cell of a table."""
 
     def expected(self, labels: IntArray) -> float:
@@ -134,9 +130,15 @@ class MatrixProblem:
 
     def random_draw(self, rng: np.random.Generator) -> IntArray:
         """(n_items,) clusters around random pivots: items are together about as often as they are similar."""
-        n, labels = self.n_items, np.full(self.n_items, -1)
-        lists = self.first, self.near, self.matrix.data
-        kernels.cluster_around_pivots(rng.permutation(n), rng.random(n), *lists, labels)
+        n, (first, near, share) = self.n_items, self.lists
+        order, levels, labels = rng.permutation(n), rng.random(n), np.full(n, -1)
+        for k, i in enumerate(order):
+            if (
+                labels[i] < 0
+            ):  # it makes a cluster of those in none that are more similar to it than its level
+                own = slice(first[i], first[i + 1])
+                mates = near[own][share[own] > levels[i]]
+                labels[np.append(mates[labels[mates] < 0], i)] = k
         return labels
 
 
@@ -157,46 +159,46 @@ class PairState(State):
         self, pairs: PairCosts, labels: IntArray, others: tuple[AnyArray, IntArray] | None = None
     ) -> None:
         super().__init__(labels, pairs.tolerance)
-        n = len(labels)
-        if others is None:
-            others = np.zeros((0, n), dtype=pairs.sum_type(n)), np.zeros(0, dtype=np.int64)
-        self._costs = pairs[: PairCosts._fields.index("size")]  # what all kernels read
+        n, placed = len(labels), np.flatnonzero(labels >= 0)
+        none = pairs.no_sums(0, n), np.zeros(0, dtype=np.int64)
         self.pairs, self.labels, self.inside = pairs, np.full(n, -1), np.full(n, pairs.one)
-        width, (self.sums, self.sizes) = len(self.sizes), others
+        width, (self.sums, self.sizes) = len(self.sizes), others or none
         self._resize(np.arange(len(self.sizes)), width)
-        placed = np.flatnonzero(labels >= 0)
         self.move(placed, labels[placed])
-
-    @property
-    def _partition(self) -> tuple[AnyArray, ...]:
-        return self.labels, self.sizes, self.sums, self.inside
 
     def total(self) -> float:
         """Total loss without the constant."""
         p, at = self.pairs, np.flatnonzero(self.labels >= 0)
-        inside = p.one + self.sums[self.labels[at], at] if len(self.sums) else self.inside[at]
+        lists = p.together is None
+        inside = self.inside[at] if lists else p.one + self.sums[self.labels[at], at]
         joint = (np.log2(inside) if p.logs else inside).sum()
         return float(p.scale * joint + p.size[self.sizes].sum())
 
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:  # noqa: ARG002
+        return self._sweep(order, np.empty(0, dtype=np.int64), bounds, blocked)
+
+    def _sweep(
+        self, order: IntArray, targets: IntArray, bounds: Bounds, blocked: AnyArray
+    ) -> Visited:
+        """What the kernel does: with targets, items go there."""
         p = self.pairs
         done: Visited = kernels.sweep(
-            order, *self._costs, p.size_steps, p.tolerance, *bounds, blocked, *self._partition,
-            self.gap, self.second,
+            order, targets, self.n_clusters, p.together, p.lists, p.scale, p.one, p.logs, p.size_steps, p.tolerance,
+            *bounds, blocked,
+            self.labels, self.sizes, self.sums, self.inside, self.gap, self.second, np.empty(len(self.sizes)),
         )  # fmt: skip
         return done
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
-        known = *self._costs, self.pairs.size_steps, *self._partition
-        return float(kernels.move_items(items, targets, *known))
+        none = np.zeros(1, dtype=np.uint8)
+        return self._sweep(items, targets, Bounds(0, 0, none), none)[2]
 
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
         super()._resize(slots, width)
-        if len(self.pairs.together):
-            more = np.zeros((width - len(slots), len(self.labels)), dtype=self.sums.dtype)
-            self.sums = np.concatenate([self.sums[slots], more])
+        more = self.pairs.no_sums(width - len(slots), len(self.labels))
+        self.sums = np.concatenate([self.sums[slots], more])
 
     def _shared(self) -> Any:
         """(n_slots, n_slots) what the similarities of clusters change if they are joined, perhaps a sparse matrix."""
@@ -204,9 +206,9 @@ class PairState(State):
 
         p, at, n = self.pairs, np.flatnonzero(self.labels >= 0), len(self.labels)
         inside = csr_array((np.ones(len(at)), (self.labels[at], at)), (len(self.sizes), n))
-        if len(self.sums):
+        if p.lists is None:
             return 2 * p.scale * (inside @ self.sums.T)
-        reach = (csr_array((p.share, p.near, p.first), (n, n)) @ inside.T).tocsr()
+        reach = (csr_array(p.lists[::-1], (n, n)) @ inside.T).tocsr()
         if p.logs:
             items = np.repeat(np.arange(n), np.diff(reach.indptr))
             reach.data = np.log2(1 + reach.data / self.inside[items])
@@ -222,7 +224,8 @@ class PairState(State):
     def join_changes(self) -> FloatArray:
         """Change of the total loss for every two slots up to the last one in use."""
         top, shared = self.top, self._shared()
-        changes: FloatArray = (shared if len(self.sums) else shared.toarray())[:top, :top]
+        dense = self.pairs.lists is None
+        changes: FloatArray = (shared if dense else shared.toarray())[:top, :top]
         for a in range(top):
             changes[a] += self._apart(a, slice(top))
         empty = self.sizes[:top] == 0
@@ -237,7 +240,7 @@ class PairState(State):
         into: Iterable[int] = (),  # noqa: ARG002
     ) -> tuple[IntArray, FloatArray, Any]:
         """For each slot the one with which it is best joined, and the change; only similar ones if there are lists."""
-        if len(self.sums):
+        if self.pairs.lists is None:
             return *super().best_joins(closed)[:2], None
         shared, partner = self._shared().tocoo(), np.arange(len(self.sizes))
         a, b = shared.coords

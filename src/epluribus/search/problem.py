@@ -84,7 +84,7 @@ class Problem:
         self.weights = np.ascontiguousarray(weights, dtype=np.float64)
         self.n_free, self.n_draws = table.shape
         self.n_items = n = self.n_free if n_items is None else n_items
-        self.total_weight = float(self.weights.sum())
+        self.total_weight, self.weights_up_to = float(self.weights.sum()), np.cumsum(self.weights)
         tops = table.max(axis=0, initial=0).astype(np.int64)
         self.n_clusters = tops + (not missing) if n_clusters is None else n_clusters
         """(n_draws,) number of clusters of each draw."""
@@ -195,12 +195,7 @@ class Problem:
     @cached_property
     def pairs(self) -> PairCosts | None:
         """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
-        return PairCosts.of(self) if PairCosts.pays(self) else None
-
-    @cached_property
-    def _sums(self) -> FloatArray:
-        """(n_draws,) sums of the weights of all draws up to each."""
-        return np.cumsum(self.weights)
+        return PairCosts.that_pay(self)
 
     def draw(self, t: int) -> IntArray:
         """Labels of draw t; -1 where they are missing."""
@@ -208,7 +203,8 @@ class Problem:
 
     def random_draw(self, rng: np.random.Generator) -> IntArray:
         """Labels of a draw, chosen with probability proportional to its weight; -1 where they are missing."""
-        return self.draw(int(np.searchsorted(self._sums, rng.random() * self._sums[-1], "right")))
+        sums = self.weights_up_to
+        return self.draw(int(np.searchsorted(sums, rng.random() * sums[-1], "right")))
 
     def expected(self, labels: IntArray) -> float:
         """Expected loss of canonical labels, from scratch."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
+from itertools import chain, cycle, islice
 from operator import attrgetter
 
 import numpy as np
@@ -77,7 +77,8 @@ class Search:
         n_draws: int | None = None,
         expensive: bool | None = None,
     ) -> None:
-        self.problem, self.plan, self.starts = problem, plan, plan.starts()
+        self.problem, self.plan = problem, plan
+        self.starts = chain(plan.first, cycle(plan.kinds))
         self.settings, self.seed, self.stopper, self.bar = settings, seed, settings.stopper, bar
         self.n_draws = problem.n_draws if n_draws is None else n_draws
         self.rng = np.random.default_rng(seed.spawn(1)[0])
@@ -138,7 +139,8 @@ class Search:
 
     def _rounds(self, problem: Problem, settings: Settings) -> Iterator[LocalSearch]:
         """The best partition of several rounds of starts; that of a usual search first, if more is asked for."""
-        needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + self.bounded
+        asked = self.bounded or not settings.free  # harder than a free search
+        needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + asked
         patience = 1 if self.expensive else _PATIENCE[problem.loss.linear]
         plan, rounds = self.plan, self._in_turn(problem, settings)
         limits = [(min(plan.usual, plan.n_starts), needed, patience)]

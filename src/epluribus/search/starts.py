@@ -14,9 +14,8 @@ of them: what remains is a handful of items, which one or two sweeps over the wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,10 +68,6 @@ class Plan(NamedTuple):
     """Number of starts, at least."""
     usual: int
     """Their number if none is asked for."""
-
-    def starts(self) -> Iterator[Start]:
-        """The starts, without end."""
-        return chain(self.first, cycle(self.kinds))
 
 
 def check_starts(starts: Any, n_starts: int | None, search: str, draws: Any) -> Plan:

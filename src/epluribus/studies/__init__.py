@@ -31,6 +31,7 @@ from epluribus._validate import check_choice
 from epluribus.datasets import load_congress_votes, load_french_blogs, load_galaxies
 from epluribus.estimate import raise_if_interrupted
 from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
+from epluribus.plots._shared import new_figure
 from epluribus.search import minimize
 from epluribus.studies.analysis import (
     Analysis,
@@ -39,7 +40,7 @@ from epluribus.studies.analysis import (
     number_clusters,
     read_facts,
 )
-from epluribus.studies.study import Study, new_figure
+from epluribus.studies.study import Study
 from epluribus.uncertainty import n_clusters_posterior
 
 __all__ = ["STUDIES", "Study", "blogs", "congress", "galaxies", "reproduce"]
@@ -79,7 +80,7 @@ def galaxies(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     analysis = analyze(facts, model, short if quick else full, (2, 3, 4, 5), **options)
     # Clusters are numbered from the slowest to the fastest.
     labels = analysis.number(partial(number_clusters, rank=velocity))
-    figure, ax = new_figure(6.4, 4.0)
+    figure, ax = new_figure((6.4, 4.0))
     plots.histogram(analysis.best, velocity / 1000, ax=ax)
     ax.set(xlabel="velocity (1000 km/s)", ylabel="galaxies")
     sizes = ", ".join(map(str, np.bincount(labels["vi"])[1:]))  # clusters are numbered from 1
@@ -138,7 +139,7 @@ def congress(*, quick: bool = False, as_printed: bool = False, **options: Any) -
     off = facts.distance(house.party, labels["vi"])
     # Both are numbered in order of first appearance: equal partitions have equal labels.
     same = "equal" if np.array_equal(issues["vi"], issues["map"]) else "different"
-    figure, axes = new_figure(9.0, 7.5, 2)
+    figure, axes = new_figure((9.0, 7.5), 2)
     names = [name.replace("_", " ").replace("-", " ") for name in house.issues]
     for ax, kind, title in zip(axes, ("map", "vi"), ("MAP", "VI-optimal"), strict=True):
         plots.blocks(labels[kind], house.yeas, columns=issues[kind], column_names=names, ax=ax)
@@ -205,8 +206,8 @@ def blogs(
     large = ("UDF", "UMP", "PS", "liberaux")
     short_names = {"Commentateurs Analystes": "CA", "Parti Radical de Gauche": "PRG"}
     party = np.array([short_names.get(name, name) for name in net.party.tolist()])
-    network, left = new_figure(12.0, 6.2, 2)
-    matrices, right = new_figure(9.0, 4.7, 2)
+    network, left = new_figure((12.0, 6.2), 2)
+    matrices, right = new_figure((9.0, 4.7), 2)
     for column, own in enumerate((party, labels["vi"])):
         plots.network(own, net.adjacency, ax=left[column])
         plots.blocks(own, net.adjacency, ax=right[column])
@@ -231,7 +232,7 @@ def blogs(
 
 def _n_clusters(analysis: Analysis) -> tuple[Any, str]:
     """The picture that all studies have."""
-    figure, ax = new_figure(5.6, 4.0)
+    figure, ax = new_figure((5.6, 4.0))
     plots.n_clusters(analysis.best, analysis.draws, ax=ax)
     return figure, f"Posterior of the number of clusters of {analysis.facts.items}"
 

@@ -152,14 +152,6 @@ class Study:
         return "\n".join([paper.title, "", *lines, "", fill(f"Chosen here: {paper.choices}", 100)])
 
 
-def new_figure(width: float, height: float, n_axes: int = 1) -> tuple[Any, Any]:
-    """A matplotlib Figure and its Axes, in a row if there are several; pyplot does not keep it."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(1, n_axes)
-
-
 def check_folder(folder: str | Path) -> Path:
     """The folder, made if it does not exist: a bad one is refused before the long work."""
     place = Path(folder)

@@ -2,19 +2,13 @@
 
 from epluribus.uncertainty._ball import CredibleBall, NClusters, credible_ball, n_clusters_posterior
 from epluribus.uncertainty._certificate import Certificate, certificate
-from epluribus.uncertainty._checks import LinkCheck, PredictiveCheck, link_check, predictive_check
+from epluribus.uncertainty._checks import PredictiveCheck, predictive_check
 from epluribus.uncertainty._error import Difference, MonteCarloError, compare, error
 from epluribus.uncertainty._health import Health, health
 from epluribus.uncertainty._items import ClusterTable, ItemTable, LeftOut, clusters, items, left_out
 from epluribus.uncertainty._matrix import psm
 from epluribus.uncertainty._modes import Modes, modes
-from epluribus.uncertainty._parameters import (
-    Alignment,
-    ClusterParameters,
-    ParameterSummary,
-    align,
-    cluster_parameters,
-)
+from epluribus.uncertainty._parameters import ClusterParameters, cluster_parameters
 from epluribus.uncertainty._plausibility import (
     CredibleSet,
     Plausibility,
@@ -32,10 +26,9 @@ from epluribus.uncertainty._statement import (
 )
 
 __all__ = [
-    "Alignment", "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall", "CredibleSet",
-    "Difference", "Health", "ItemTable", "LeftOut", "LinkCheck", "Modes", "MonteCarloError",
-    "NClusters", "ParameterSummary", "PartialPartition", "Plausibility", "Prediction", "PredictiveCheck", "Probability",
-    "Stability", "align", "certificate", "chips", "cluster_parameters", "clusters", "compare",
-    "credible_ball", "credible_set", "error", "health", "items", "left_out", "link_check", "modes",
+    "Certificate", "Chips", "ClusterParameters", "ClusterTable", "CredibleBall", "CredibleSet", "Difference",
+    "Health", "ItemTable", "LeftOut", "Modes", "MonteCarloError", "NClusters", "PartialPartition", "Plausibility",
+    "Prediction", "PredictiveCheck", "Probability", "Stability", "certificate", "chips", "cluster_parameters",
+    "clusters", "compare", "credible_ball", "credible_set", "error", "health", "items", "left_out", "modes",
     "n_clusters_posterior", "plausibility", "predict", "predictive_check", "probability", "psm", "stability",
 ]  # fmt: skip

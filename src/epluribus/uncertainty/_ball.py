@@ -19,13 +19,13 @@ Bayesian Analysis 13, 559-626. doi:10.1214/17-BA1073
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._cards import Card, Shown, Table
+from epluribus._cards import Card, Rows, Table
 from epluribus._text import count, span, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
@@ -42,15 +42,15 @@ _BOUNDS = ("horizontal", "upper", "lower")
 """Fields of `CredibleBall` that hold partitions at its edge, in the order of `distances`."""
 
 
-@dataclass(frozen=True, eq=False)
-class CredibleBall(Shown):
+@dataclass(frozen=True, repr=False, eq=False)
+class CredibleBall(Rows):
     """A credible ball around an estimate, and the partitions at its edge.
 
     Bounds are arrays of shape (n_ties, n_items), one partition per row in canonical form: all those
     that are equally far from the center.
     """
 
-    labels: IntArray = field(repr=False)
+    labels: IntArray
     """(n_items,) canonical labels of the center."""
     loss: Loss
     """The distance."""
@@ -62,17 +62,17 @@ class CredibleBall(Shown):
     """Posterior probability of the ball: at least `level`."""
     n_inside: int
     """Number of distinct partitions among the draws in the ball."""
-    horizontal: IntArray = field(repr=False)
+    horizontal: IntArray
     """Most distant partitions in the ball."""
-    upper: IntArray = field(repr=False)
+    upper: IntArray
     """Of those with the fewest clusters, the most distant: upper vertical bound."""
-    lower: IntArray = field(repr=False)
+    lower: IntArray
     """Of those with the most clusters, the most distant: lower vertical bound."""
-    distances: FloatArray = field(repr=False)
+    distances: FloatArray
     """(3,) loss between the center and each bound: horizontal, upper, lower."""
-    inside: NDArray[np.bool_] = field(repr=False)
+    inside: NDArray[np.bool_]
     """(n_draws,) whether each draw is in the ball."""
-    items: tuple[str, ...] | None = field(default=None, repr=False)
+    items: tuple[str, ...] | None = None
     """Names of the items, if the draws have them."""
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
@@ -87,37 +87,42 @@ class CredibleBall(Shown):
         named = {"loss": self.loss.name, "labels": self.labels.tolist()}
         return {**facts, **named, "bounds": bounds}
 
-    def _card(self) -> Card:
+    def columns(self) -> dict[str, Any]:
+        """The bounds as lists by name."""
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
         n_clusters = [getattr(self, name).max(axis=1) + 1 for name in _BOUNDS]
-        columns = {
+        return {
             "bound": ["horizontal", "upper vertical", "lower vertical"],
             "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
             "distance": self.distances.tolist(),
             "partitions": [len(k) for k in n_clusters],
         }
+
+    def _card(self) -> Card:
         k, n = int(self.labels.max()) + 1, len(self.labels)
-        title = f"{100 * self.level:g} % credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
+        title = f"{100 * self.level:g}% credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
         return Card(
             worded(title, self.kind),
             f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
-            Table(columns),
+            Table(self.columns()),
             *self.changes,
         )
 
     @property
     def changes(self) -> list[str]:
-        """How the bounds differ from the estimate, in words; a partition at several edges is told once."""
+        """How the bounds without missing labels differ from the estimate; one at several edges is told once."""
         told: dict[str, str] = {}
         for name in _BOUNDS:
-            text = what_differs(self.labels, getattr(self, name)[0], names=self.items, other="it")
-            told.setdefault(text, f"{name} bound: {text}")
+            bound = getattr(self, name)[0]
+            if bound.min() >= 0:
+                text = what_differs(self.labels, bound, names=self.items, other="it")
+                told.setdefault(text, f"{name} bound: {text}")
         return [line for text, line in told.items() if text != EQUAL]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class NClusters(Shown):
+class NClusters(Rows):
     """Posterior of the number of clusters; see `n_clusters_posterior`."""
 
     values: IntArray
@@ -143,8 +148,9 @@ class NClusters(Shown):
         """Posterior probability of exactly this many clusters."""
         return float(self.probabilities[self.values == n_clusters].sum())
 
-    def __repr__(self) -> str:
-        return f"NClusters(mode={self.mode}, interval={self.interval}, level={self.level:g})"
+    def columns(self) -> dict[str, Any]:
+        """The numbers and their probabilities as arrays by name."""
+        return {"clusters": self.values, "probability": self.probabilities}
 
     def _card(self) -> Card:
         lines = [
@@ -177,7 +183,7 @@ def credible_ball(
 ) -> CredibleBall:
     """Credible ball around an estimate, with its horizontal and vertical bounds.
 
-    In a paper: *with posterior probability of at least 95 %, the partition is within the radius of
+    In a paper: *with posterior probability of at least 95%, the partition is within the radius of
     the estimate; the bounds show the most different partitions, and those with fewest and most
     clusters, that are still credible*.
 

@@ -51,7 +51,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._kernels.set_prices import search_sets
 from epluribus._kernels.similarity import pack_triangles
-from epluribus._parallel import Stopper, run_apart, run_tasks
+from epluribus._parallel import Stopper, hearing, run_tasks
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.draws import Draws
 from epluribus.draws.expected import Similarity, map_blocks
@@ -244,7 +244,7 @@ def solve_program(cost: FloatArray, stopper: Stopper, **limits: Any) -> Any:
 
     left = stopper.left
     options = {} if left is None else {"time_limit": max(left, 1e-3)}
-    found = run_apart(partial(linprog, cost, **limits, options=options), stopper)
+    found = hearing(partial(linprog, cost, **limits, options=options), stopper, leave=True)
     return None if found is None or found.status != 0 else found
 
 

@@ -79,7 +79,7 @@ class Certificate(Shown):
 
     @property
     def verdict(self) -> str:
-        """``"proved optimal"``, ``"within 3.4 %"`` (of the minimum), or ``"no bound"``.
+        """``"proved optimal"``, ``"within 3.4%"`` (of the minimum), or ``"no bound"``.
 
         Of an estimate made with bounds or constraints, ``"proved optimal among partitions with exactly 2 clusters"``.
         """
@@ -87,14 +87,8 @@ class Certificate(Shown):
             return "no bound"
         within = "proved optimal"
         if not self.proved:
-            within = f"within {_round_up(100 * self.relative_gap)} %"
+            within = f"within {_round_up(100 * self.relative_gap)}%"
         return within + (f" among partitions {self.among}" if self.among else "")
-
-    def __repr__(self) -> str:
-        return (
-            f"Certificate({self.verdict!r}, expected_loss={self.expected_loss:.6g}, "
-            f"lower_bound={self.lower_bound:.6g}, loss={self.loss.name!r})"
-        )
 
     def _card(self) -> Card:
         partition = " ".join(filter(None, ["partition", self.among]))
@@ -123,7 +117,7 @@ def certificate(
 ) -> Certificate:
     """A lower bound on the smallest expected loss: the estimate is proved optimal, or nearly so.
 
-    In a paper: *the expected loss of the estimate is at most 3.4 % above the smallest possible for
+    In a paper: *the expected loss of the estimate is at most 3.4% above the smallest possible for
     these draws*, or, if that is the verdict, *the estimate was proved optimal for these draws*.
 
     Parameters
@@ -156,8 +150,8 @@ def certificate(
     The bound is about the expected loss over these draws; for how far that may be from the posterior
     see `error`. If the estimate was made with a given number of clusters, bounds or constraints, so is the
     certificate: it compares with the partitions that these allow, and says so. Binder's loss is often solved to
-    optimality for a few hundred items, VI for about a hundred, or up to 0.0001 %; the page on certificates has the
-    theory and what to expect. For the other metrics, and for VI with many items, gaps are 10 to 46 %. A wide gap is a
+    optimality for a few hundred items, VI for about a hundred, or up to 0.0001%; the page on certificates has the
+    theory and what to expect. For the other metrics, and for VI with many items, gaps are 10 to 46%. A wide gap is a
     weakness of the bound and says nothing against the estimate.
 
     Examples
@@ -178,7 +172,7 @@ def certificate(
 
     def show(bound: float, work: float) -> None:
         """Progress in percent of the work or of the time, whichever is nearer to its end; the gap so far."""
-        gap = f"{100 * (value / bound - 1):.3g} %" if bound > 0 else "no bound"
+        gap = f"{100 * (value / bound - 1):.3g}%" if bound > 0 else "no bound"
         left = 1.0 if stopper.left is None or time_limit is None else stopper.left / time_limit
         bar.show(int(100 * max(work, 1.0 - left)), {"gap": gap})
 

@@ -4,8 +4,8 @@ In the space of pairs of items (1 if together) Binder's loss is a squared Euclid
 components of the draws are found exactly. Pairs that a draw has not seen are left at their mean. Three steps,
 repeated within every group that is found:
 
-1. *Directions.* Labels of all draws are matched to a consensus, and those of each item shuffled over the draws: what
-   items share is gone. A component is kept if the draws vary along it more than along any after the shuffle.
+1. *Directions.* Labels of all draws are matched to the central draw, and those of each item shuffled over the draws:
+   what items share is gone. A component is kept if the draws vary along it more than along any after the shuffle.
 2. *Groups.* Along these directions the density of draws is a sum of Gaussian kernels. From high to low density
    draws join the groups of their nearest neighbors. Two groups that meet stay apart if the lower peak is clearly
    denser than the place where they meet (persistence; Chazal, Guibas, Oudot & Skraba 2013).
@@ -30,16 +30,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from epluribus._typing import FloatArray, IntArray
+from epluribus.changes import renumbered
 from epluribus.diagnostics import by_chain, ess
 from epluribus.draws import Draws
 from epluribus.draws.rows import resample
 
 _SIZE = (400, 300)
-"""Numbers of draws and of items that are looked at: enough to see a group of 5 %, in about a second."""
+"""Numbers of draws and of items that are looked at: enough to see a group of 5%, in about a second."""
 _PAIRS = 8192
 """Pairs of items that are multiplied at once: enough for fast products, in some ten megabytes."""
 _FEWEST = 0.04
-"""Smallest share of a group: a little less than 5 %, since the share in a sample varies."""
+"""Smallest share of a group: a little less than 5%, since the share in a sample varies."""
 _COHERENT = 1.1
 """Variance of a direction, relative to shuffled labels, from which it is kept: noise alone stays below."""
 _PEAK = 3.0
@@ -206,12 +207,19 @@ def _split(rows: IntArray, labels: IntArray, fewest: float, rng: Generator) -> l
 
 def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
     """The groups that the draws fall into at once; a single one if they do not."""
+    from scipy.sparse.csgraph import connected_components
+
+    rows, which, times = np.unique(labels, axis=0, return_inverse=True, return_counts=True)
+    if times.min() >= fewest and rows.min() >= 0:
+        # A few exact partitions: groups of those that one item at a time leads to.
+        steps = [[(renumbered(a, b) != a).sum() for b in rows] for a in rows]
+        return members_of(connected_components(np.array(steps) <= 1)[1][which.ravel()])
     values, vectors = np.linalg.eigh(inner_products(labels))
     everything = [np.arange(len(labels))]
     if values[-1] < 1e-6:
         return everything
     central = np.linalg.norm(vectors * np.sqrt(np.maximum(values, 0)), axis=1).argmin()
-    matched = _match_labels(labels, labels[central])
+    matched = np.stack([_match(row, labels[central]) for row in labels])
     shuffled = matched.copy()
     for i in range(labels.shape[1]):
         seen = np.flatnonzero(matched[:, i] >= 0)
@@ -230,41 +238,24 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
             placed = _placed_as_second(matched[found[a]], matched[found[b]])
             if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
                 name[name == name[b]] = name[a]
-    return [np.concatenate([found[g] for g in np.flatnonzero(name == n)]) for n in np.unique(name)]
-
-
-def _match_labels(labels: IntArray, target: IntArray) -> IntArray:
-    """Labels of all draws named after the clusters of a consensus that begins with `target`."""
-    n = labels.shape[1]
-    matched = labels
-    for _ in range(3):
-        matched = np.stack([_match(row, target) for row in labels])
-        counts = np.zeros((n, int(matched.max()) + 1), dtype=np.int64)
-        t, i = np.nonzero(matched >= 0)
-        np.add.at(counts, (i, matched[t, i]), 1)
-        # The most frequent label of each item.
-        target = _canonical(np.where(counts.max(axis=1) > 0, counts.argmax(axis=1), -1))
-    return matched
+    return [np.concatenate([found[g] for g in own]) for own in members_of(name)]
 
 
 def _match(row: IntArray, target: IntArray) -> IntArray:
-    """Clusters named after the largest that they hold most of, or that they share most items with, if that is mutual.
+    """Clusters named after those of `target`, so that as many items as possible keep their name; -1 stays.
 
-    The largest other one is a second part of that cluster; further ones are named after their first item.
+    Clusters without a match are named after their first item.
     """
+    from scipy.optimize import linear_sum_assignment
+
     both = (row >= 0) & (target >= 0)
     k, n = int(target.max()) + 1, int(row.max()) + 1
     shared = np.bincount(row[both] * k + target[both], minlength=n * k).reshape(n, k)
-    most = 2 * shared > shared.sum(axis=0)
-    nearest = np.where(most, len(row) + np.bincount(target[target >= 0]), shared).argmax(axis=1)
-    mutual = (shared.argmax(axis=0)[nearest] == np.arange(n)) & (shared.max(axis=1) > 0)
-    seen = row >= 0
-    name = 2 * k + np.flatnonzero(seen)[np.unique(row[seen], return_index=True)[1]]
-    others = np.flatnonzero(~mutual)[np.argsort(-shared[~mutual].sum(axis=1), kind="stable")]
-    second = others[np.unique(nearest[others], return_index=True)[1]]
-    name[second] = k + nearest[second]
-    name[mutual] = nearest[mutual]
-    return np.where(seen, name[row], -1)
+    name = k + np.unique(row, return_index=True)[1][-n:]
+    own, cluster = linear_sum_assignment(shared, maximize=True)
+    alike = shared[own, cluster] > 0
+    name[own[alike]] = cluster[alike]
+    return np.where(row >= 0, name[row], -1)
 
 
 def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
@@ -288,8 +279,12 @@ def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
             if min(size[lower], size[peaks[0]]) < fewest or rise <= _PEAK * error:
                 group[group == lower] = peaks[0]
                 size[peaks[0]] += size[lower]
-    found = [np.flatnonzero(group == peak) for peak in np.unique(group)]
-    return [members for members in found if len(members) >= fewest] or [np.arange(n)]
+    return [members for members in members_of(group) if len(members) >= fewest] or [np.arange(n)]
+
+
+def members_of(group: IntArray) -> list[IntArray]:
+    """The members of each group."""
+    return [np.flatnonzero(group == g) for g in np.unique(group)]
 
 
 def _placed_as_second(first: IntArray, second: IntArray) -> FloatArray:

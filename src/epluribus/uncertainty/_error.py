@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ _FEW_CARRY, _TAIL_LIMIT = 0.1, 0.7
 sampling is unreliable if the Pareto k of the weights is larger."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MonteCarloError(Shown):
     """How far the expected loss may be from its value with infinitely many draws."""
 
@@ -68,7 +68,7 @@ class MonteCarloError(Shown):
     """Effective sample size of the losses: this many independent draws of equal weight would be as good."""
     rhat: float
     """Rank-normalized split R-hat of the losses: near 1 when chains agree."""
-    agreement: Agreement = field(repr=False)
+    agreement: Agreement
     """Whether chains agree on which items belong together, with R-hat and effective sample sizes (bulk and
     tail) of the loss and of the number of clusters."""
     n_draws: int
@@ -83,11 +83,6 @@ class MonteCarloError(Shown):
     trusted. NaN if weights are equal or draws few."""
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
-
-    @property
-    def disagreement(self) -> float:
-        """Largest difference between two chains of the probability that two items share a cluster."""
-        return self.agreement.difference
 
     @property
     def mixed(self) -> bool:
@@ -125,7 +120,7 @@ class MonteCarloError(Shown):
         return Card(f"expected loss {mean}", draws, *series, verdict, advice, few)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Difference(Plain):
     """Expected losses of two partitions compared draw by draw."""
 
@@ -145,7 +140,7 @@ class Difference(Plain):
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is more than two standard errors, which is about 95 % confidence."""
+        """Whether the difference is more than two standard errors, which is about 95% confidence."""
         return bool(abs(self.difference) > 2.0 * self.standard_error)  # False for NaN
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ _CERTAIN = 0.5
 """An item with a smaller support is apart from the others of its cluster more often than with them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Health(Shown):
     """What speaks for and against an answer."""
 
@@ -157,12 +157,13 @@ def _items(table: ItemTable) -> tuple[str, bool | None]:
     """The line on items."""
     low, n = table.support < _CERTAIN, len(table.support)
     unknown = table.support != table.support  # NaN: never seen with most of their cluster
-    other = "likelier or unknown" if unknown.any() else "likelier"
     doubtful = low | unknown | (table.runner_up_support > table.support)
     if not doubtful.any():
         return f"none doubtful (lowest support {table.support.min():.2f})", True
+    why = {f"a support below {_CERTAIN:g}": low, "a likelier place": doubtful & ~low & ~unknown}
+    why["an unknown place"] = unknown
+    told = ", ".join(f"{int(x.sum()):,} with {name}" for name, x in why.items() if x.any())
     return (
-        f"{int(doubtful.sum()):,} of {n:,} doubtful ({int(low.sum()):,} with a support below "
-        f"{_CERTAIN:g}, {int((doubtful & ~low).sum()):,} more with a {other} place)",
+        f"{int(doubtful.sum()):,} of {n:,} doubtful ({told})",
         None if unknown.any() else bool(doubtful.mean() < _CERTAIN),
     )

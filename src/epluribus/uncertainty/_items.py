@@ -127,10 +127,6 @@ class ItemTable(_Ordered):
         table = {"item": [self.names[i] for i in self.order], "cluster": self.labels[self.order]}
         return table | self._in_order("support", "runner_up", "runner_up_support")
 
-    def __repr__(self) -> str:
-        lowest = np.nanmin(self.support, initial=1.0)
-        return f"ItemTable(n_items={len(self)}, lowest_support={lowest:.4g})"
-
     def _notes(self) -> list[str]:
         single = np.bincount(self.labels)[self.labels] == 1
         notes = {
@@ -173,10 +169,6 @@ class ClusterTable(_Ordered):
         table = {"cluster": self.order, "size": self.sizes[self.order]}
         fields = ("cohesion", "separation", "nearest", "stability", "recovered")
         return table | self._in_order(*fields)
-
-    def __repr__(self) -> str:
-        lowest = np.nanmin(self.stability, initial=1.0)
-        return f"ClusterTable(n_clusters={len(self)}, lowest_stability={lowest:.4g})"
 
     def _notes(self) -> list[str]:
         notes = {
@@ -225,9 +217,7 @@ def items(best: Estimate | LabelsLike, draws: DrawsLike, *, n_jobs: int | None =
     0           0        1          1              0.125
     1           0        1          1              0.125
     """
-    labels, sample, _ = read_best(best, draws, None)
-    found = support(labels, sample, resolve_jobs(n_jobs))
-    return ItemTable(sample.item_names, labels, *found[:3], *found[-2:], sample.kind)
+    return _both_tables(best, draws, n_jobs)[0]
 
 
 def clusters(
@@ -266,14 +256,7 @@ def clusters(
     1           2       0.5       0.875        0       0.75        0.5
     0           2         1       0.875        1     0.9167       0.75
     """
-    labels, sample, _ = read_best(best, draws, None)
-    found = support(labels, sample, resolve_jobs(n_jobs))
-    sizes, seen = np.bincount(labels), found[-2:]
-    if sample.has_missing:
-        with_items, never = (np.bincount(labels, one) for one in seen)
-        seen = with_items / sizes, never / np.maximum(sizes * (sizes - 1), 1)
-    place = found.cohesion, 1.0 - found.closeness, found.nearest
-    return ClusterTable(sizes, *place, found.stability, found.recovered, *seen, sample.kind)
+    return _both_tables(best, draws, n_jobs)[1]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -312,9 +295,6 @@ class LeftOut(Rows):
             "second_probability": self.probabilities[:, 1],
             "alone": self.alone,
         }
-
-    def __repr__(self) -> str:
-        return f"LeftOut({len(self)} items, cost={self.cost:g}, loss={self.loss.name!r})"
 
     def _card(self) -> Card:
         return super()._card() if len(self) else Card("No item is undecided.")
@@ -454,48 +434,25 @@ def _some_sums(
     return Sums(together, both, present, alone, stability, recovered)
 
 
-class Support(NamedTuple):
-    """What the sums say about items, (n_items,) each, and about clusters, (K,) each."""
-
-    own: FloatArray
-    """Affinity of each item to its own cluster; for an item alone in it, the probability of being alone."""
-    runner_up: IntArray
-    """The other place of largest affinity: a cluster, or ALONE."""
-    second: FloatArray
-    """Affinity to that place."""
-    cohesion: FloatArray
-    """Affinity of the items of each cluster to it, over all pairs; of a single item, as above."""
-    nearest: IntArray
-    """The other cluster to which its items have the largest affinity, over all pairs; -1 if there is none."""
-    closeness: FloatArray
-    """That affinity; NaN if there is none."""
-    stability: FloatArray
-    """Mean best Jaccard index in the draws that saw some of the cluster."""
-    recovered: FloatArray
-    """Share of the draws that have exactly this cluster, of those that saw all of it; NaN without any."""
-    seen_with: FloatArray | None
-    """Mean number of draws that saw an item and another of its cluster; None if no label is missing."""
-    never_seen: FloatArray | None
-    """Number of other items of its cluster that no draw saw with an item; None if no label is missing."""
-
-
-def support(labels: IntArray, draws: Draws, n_jobs: int) -> Support:
-    """Support of items and clusters.
+def _both_tables(
+    best: Estimate | LabelsLike, draws: DrawsLike, n_jobs: int | None
+) -> tuple[ItemTable, ClusterTable]:
+    """How sure items are, and how solid clusters.
 
     A mean over pairs of items is NaN if no draw saw both of more than half of them.
     """
     from scipy.sparse import csr_array
 
-    sums = sum_over_draws(labels, draws, n_jobs)
+    labels, sample, _ = read_best(best, draws, None)
+    sums = sum_over_draws(labels, sample, resolve_jobs(n_jobs))
     n, k, sizes = len(labels), int(labels.max()) + 1, np.bincount(labels)
-    mine = np.arange(n), labels
+    mine, pairs = (np.arange(n), labels), sizes * (sizes - 1.0)
     member = csr_array((np.ones(n), mine), shape=(n, k))
     # From here on without the item itself, with which it always is.
     together = (sums.together - member * sums.present[:, None]).tocsr()
     shared, possible = together[mine], sizes[labels] - 1.0
-    seen = seen_between = seen_with = never = None
-    if draws.has_missing:
-        seen_with, never = _count_seen(labels, draws)
+    seen = seen_between = None
+    if sample.has_missing:
         seen = sums.seen
         seen[mine] -= sums.present
         possible, seen_between = seen[mine], member.T @ seen
@@ -506,7 +463,7 @@ def support(labels: IntArray, draws: Draws, n_jobs: int) -> Support:
     def pairs_of(g: IntArray, h: IntArray) -> AnyArray:
         return sizes[g] * sizes[h] if seen_between is None else seen_between[g, h]
 
-    best, second = _largest_other(together, items_of, labels)
+    place, second = _largest_other(together, items_of, labels)
     nearest, closeness = _largest_other(member.T @ together, pairs_of, np.arange(k))
     # A new cluster is a candidate as well, unless the item is alone already.
     single, alone = sizes[labels] == 1, sums.alone / np.where(sums.present, sums.present, np.nan)
@@ -514,20 +471,28 @@ def support(labels: IntArray, draws: Draws, n_jobs: int) -> Support:
     own = np.where(single, alone, _ratio(shared, possible))
     cohesion = _ratio(np.bincount(labels, shared), np.bincount(labels, possible))
     nobody = np.full(k, k == 1)
-    if never is not None and seen_between is not None:
+    of_items: dict[str, Any] = {}
+    of_clusters: dict[str, Any] = {}
+    if seen_between is not None:
+        seen_with, never = _count_seen(labels, sample)
+        of_items = {"seen_with": seen_with, "never_seen": never}
+        seen_with, within = np.bincount(labels, seen_with) / sizes, np.bincount(labels, never)
+        of_clusters = {"seen_with": seen_with, "never_seen": within / np.maximum(pairs, 1)}
         own[2 * never > sizes[labels] - 1] = np.nan
-        unknown = 2 * np.bincount(labels, never) > sizes * (sizes - 1)
+        unknown = 2 * within > pairs
         cohesion[unknown] = sums.stability[0][unknown] = np.nan
         others = (seen_between > _ROUNDING) & ~np.eye(k, dtype=bool)
         nobody |= ~others.any(axis=1)
     with np.errstate(invalid="ignore"):  # no draw saw all of a cluster: nobody can know
         stability, recovered = (np.minimum(a / b, 1.0) for a, b in sums[-2:])
-    return Support(
-        own, np.where(leaves | (single & (k == 1)), ALONE, best), np.where(leaves, alone, second),
-        np.where(sizes == 1, own[np.unique(labels, return_index=True)[1]], cohesion),
-        np.where(nobody, ALONE, nearest), np.where(nobody, np.nan, closeness), stability, recovered,
-        seen_with, never,
-    )  # fmt: skip
+    place[leaves | (single & (k == 1))] = ALONE
+    second = np.where(leaves, alone, second)
+    table = ItemTable(sample.item_names, labels, own, place, second, kind=sample.kind, **of_items)
+    cohesion = np.where(sizes == 1, own[np.unique(labels, return_index=True)[1]], cohesion)
+    separation = np.where(nobody, np.nan, 1.0 - closeness)
+    nearest[nobody] = ALONE
+    found = cohesion, separation, nearest, stability, recovered
+    return table, ClusterTable(sizes, *found, kind=sample.kind, **of_clusters)
 
 
 def _ratio(sums: Any, numbers: Any) -> FloatArray:

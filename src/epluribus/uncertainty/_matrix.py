@@ -137,7 +137,7 @@ def _check_memory(rows: Similarity, n: int, threshold: float | None) -> None:
         share = np.mean([(rows(begin, begin + size, n) > threshold).mean() for begin in begins])
         # 20 bytes for an entry: the blocks, and the values once more while they are put together.
         needed = 20.0 * float(share) * n * n
-        kept = f"of whose entries about {100 * share:.2g} % are above {threshold:g},"
+        kept = f"of whose entries about {100 * share:.2g}% are above {threshold:g},"
         what = f"A sparse similarity matrix of {n:,} items, {kept}"
         way_out = "Choose a higher threshold, or fewer items."
     check_memory(needed, what, f"{way_out} {_INSTEAD}")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from epluribus import losses
-from epluribus._cards import Alert, Card, Shown, Table
+from epluribus._cards import Alert, Card, Rows, Table
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, percent, percents, sentence_list
@@ -37,6 +37,7 @@ from epluribus.uncertainty._draw_modes import (
     find_groups,
     inner_products,
     look,
+    members_of,
 )
 from epluribus.uncertainty._items import items
 
@@ -51,7 +52,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Modes(Shown):
+class Modes(Rows):
     """Partitions with weights that stand for the draws, the heaviest first."""
 
     labels: IntArray
@@ -189,20 +190,22 @@ class Modes(Shown):
     def __len__(self) -> int:
         return self.n_modes
 
-    def __repr__(self) -> str:
-        weights = ", ".join(f"{weight:.3g}" for weight in self.weights)
-        return f"Modes(n_modes={self.n_modes}, weights=[{weights}], loss={self.loss.name!r})"
-
-    def _card(self) -> Card:
-        columns: dict[str, list[Any]] = {
-            "mode": [str(m) for m in range(self.n_modes)],
-            "weight": [f"{weight:.3f}" for weight in self.weights],
+    def columns(self) -> dict[str, Any]:
+        """The modes with their weights, as lists by name."""
+        columns = {
+            "mode": list(range(self.n_modes)),
+            "weight": [float(weight) for weight in self.weights],
             "clusters": [int(labels.max()) + 1 for labels in self.labels],
             "entries": self.entries.tolist(),
             "loss within": [float(value) for value in self.expected_losses],
         }
         if self.ensemble:  # no order, no entries
             del columns["entries"]
+        return columns
+
+    def _card(self) -> Card:
+        columns = self.columns()
+        columns["weight"] = [f"{weight:.3f}" for weight in self.weights]
         verdict = Alert(self.sentence) if self.fair is False else self.sentence
         return Card("", verdict, Table(columns), heading=count(self.n_modes, "mode"), indent="")
 
@@ -246,7 +249,7 @@ def modes(
     Notes
     -----
     The rule looks for directions in which items move together, and for groups of draws along them, with fewer
-    draws between two groups than chance explains and at least 4 % of the draws in each. Partitions between which
+    draws between two groups than chance explains and at least 4% of the draws in each. Partitions between which
     items move one by one are one group. It looks at no more than 400 draws and 300 items, and depends on the draws
     alone: the same draws give the same number of modes. One mode is a fair summary if it is worth some 40
     independent draws, and if most items are with the others of their cluster in at least half of the draws.
@@ -377,16 +380,11 @@ def _cut(draws: Draws, n: int | str) -> list[IntArray]:
     cuts = {m: fcluster(tree, m, criterion="maxclust") for m in range(1, _MOST + 2)}
     if n == "elbow":
         # Mean distance of a draw to the central draw of its group; the elbow is where its fall slows down most.
-        groups = ([square[np.ix_(g, g)] for g in _members(cut)] for cut in cuts.values())
+        groups = ([square[np.ix_(g, g)] for g in members_of(cut)] for cut in cuts.values())
         mean = [sum(own.sum(axis=0).min() for own in parts) for parts in groups]
         n = int(np.argmax(np.diff(mean, 2))) + 2 if mean[0] > 0 else 1
     group = fcluster(tree, n, criterion="maxclust")
-    return [np.unique(rows[own]) for own in _members(group)]
-
-
-def _members(group: IntArray) -> list[IntArray]:
-    """The members of each group."""
-    return [np.flatnonzero(group == g) for g in np.unique(group)]
+    return [np.unique(rows[own]) for own in members_of(group)]
 
 
 def _ordinal(m: int) -> str:

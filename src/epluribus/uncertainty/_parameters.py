@@ -1,4 +1,4 @@
-"""Parameters of the estimated clusters, with and without matching the labels of the draws.
+"""Parameters of the estimated clusters, without matching the labels of the draws.
 
 Labels mean nothing across draws: cluster 1 of one draw may be cluster 3 of the next. `cluster_parameters` needs none:
 in every draw t each item i has a parameter theta_ti, its own or that of the cluster it is in, and the parameter of an
@@ -8,27 +8,18 @@ estimated cluster g is the mean over its items,
 
 which exists in every draw, whatever the draw's clusters are and however they are labeled. Where the labels were summed
 out, theta_ti is the mean over the model's clusters k with their probabilities, sum over k of p_tik mu_tk.
-`align` matches the clusters of each draw one to one with those of the estimate, by the assignment s that solves
-
-    maximize over s   sum over clusters h of the draw of   n(h, s(h)),
-
-where n(h, g) is the number of items that cluster h of the draw and cluster g of the estimate share: as
-many items as possible keep their label. A cluster of the draw without a partner gets a new label, K or
-above. Whatever belongs to a cluster, such as its mean, can then be followed over the draws.
-
-Stephens, M. (2000). Dealing with label switching in mixture models. JRSS B 62, 795-809. doi:10.1111/1467-9868.00265
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from epluribus._cards import Plain
-from epluribus._text import plain_table, worded
+from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_fraction
 from epluribus.draws import Draws
@@ -42,174 +33,6 @@ _CELLS = 4_000_000
 """Parameters of items held at a time: 32 MB."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class ParameterSummary(Plain):
-    """A parameter of the clusters, summarized over the draws.
-
-    Arrays have shape (n_clusters, ...), where ... is the shape of the parameter in one cluster. Mean, sd and
-    quantiles are conditional on the cluster having a partner in the draw, and NaN if it never has one.
-    """
-
-    mean: FloatArray
-    """Weighted mean over the draws in which the cluster has a partner."""
-    sd: FloatArray
-    """Weighted standard deviation over the same draws."""
-    quantiles: FloatArray
-    """(3, n_clusters, ...) lower end of the interval, median and upper end, over the same draws."""
-    present: FloatArray
-    """(n_clusters,) probability that the cluster has a partner in a draw."""
-    level: float = 0.95
-    """Probability of the interval."""
-
-    def _table(self, name: str, values: list[Any]) -> str:
-        """The columns, and beside them those of each component of the parameter, as text."""
-        tail, k = 50 * (1 - self.level), len(self.mean)
-        names = ("mean", "sd", f"{tail:g} %", "50 %", f"{100 - tail:g} %")
-        found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
-        columns = {"cluster": [str(g) for g in range(k)], name: values}
-        for number, component in enumerate(np.moveaxis(found, 2, 0)):
-            suffix = f" [{number}]" if found.shape[2] > 1 else ""
-            columns |= {n + suffix: c.tolist() for n, c in zip(names, component, strict=True)}
-        return "\n".join(plain_table(columns))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_clusters={len(self.mean)}, shape={self.mean.shape[1:]})"
-
-    def __str__(self) -> str:
-        return self._table("present", [f"{value:.3f}" for value in self.present])
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Alignment(Plain):
-    """Draws relabeled to match the estimate, and what follows from that for items and clusters."""
-
-    labels: AnyArray
-    """(n_draws, n_items) labels; K and above for clusters without a partner in the estimate."""
-    probabilities: FloatArray
-    """(n_items, K) probability that an item is in the partner of each cluster."""
-    agreement: FloatArray
-    """(n_items,) probability that an item is in the partner of its own cluster."""
-    best: IntArray
-    """(n_items,) labels of the estimate."""
-    parameters: ParameterSummary | None
-    """Summary of the clusters' parameter; None if none was given."""
-    kind: str = "posterior"
-    """What the draws are: "posterior" or "ensemble"."""
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters of the estimate."""
-        return self.probabilities.shape[1]
-
-    def __repr__(self) -> str:
-        shape = f"n_draws={len(self.labels)}, n_clusters={self.n_clusters}"
-        return f"Alignment({shape}, mean_agreement={self.agreement.mean():.4g})"
-
-    def __str__(self) -> str:
-        text = (
-            f"{len(self.labels):,} draws in the labels of {self.n_clusters} clusters: an item keeps its "
-            f"label with probability {self.agreement.mean():.3g} on average"
-        )
-        table = "" if self.parameters is None else f"\n{self.parameters}"
-        return worded(text, self.kind) + table
-
-
-def align(
-    best: Estimate | LabelsLike, draws: DrawsLike, *, parameters: Any = None, raw_labels: Any = None
-) -> Alignment:
-    """Relabel every draw to match the estimate, and summarize what belongs to its clusters.
-
-    In a paper: *labels of the draws were matched to the estimate by maximal overlap; the mean of
-    cluster 2 was 4.1 (95 % interval 3.8 to 4.4)*.
-
-    Parameters
-    ----------
-    best : Estimate or array_like of shape (n_items,)
-        The estimate.
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
-    parameters : array_like of shape (n_draws, n_labels, ...), optional
-        A parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k. With
-        chains, (n_chains, n_draws, n_labels, ...).
-    raw_labels : array_like of int of shape (n_draws, n_items), optional
-        The sampler's own labels, to which `parameters` refers: integers, in any form that `Draws` accepts.
-        By default `draws` itself; a `Draws` object keeps no raw labels, so they must then be given.
-
-    Returns
-    -------
-    Alignment
-
-    Notes
-    -----
-    Time O(n_draws (n_items + K^3)). A cluster is summarized over the draws in which it has a partner.
-    Prefer `cluster_parameters`, which needs no matching, unless the parameter belongs to a component as a whole,
-    such as its weight, or you want the components as the draws have them (`present` is then near 1).
-
-    Examples
-    --------
-    >>> import epluribus as epl
-    >>> z = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1]]
-    >>> means = [[-1.0, 5.0], [5.2, -1.2], [0.1, 5.1]]
-    >>> found = epl.uncertainty.align([0, 0, 1, 1], z, parameters=means)
-    >>> found.labels.astype(int)
-    array([[0, 0, 1, 1],
-           [0, 0, 1, 1],
-           [0, 0, 0, 1]])
-    >>> found.parameters.mean
-    array([-0.7,  5.1])
-    """
-    labels, sample, _ = read_best(best, draws, None)
-    sample.check_complete("Aligning labels")
-    k = int(labels.max()) + 1
-    # Labels stay below K + groups: those of the estimate, and at most one new label per cluster of a draw.
-    kind = np.min_scalar_type(k + int(sample.distinct_n_clusters.max()))
-    aligned = np.empty((sample.n_distinct, sample.n_items), dtype=kind)
-    for row, target in zip(sample.distinct, aligned, strict=True):
-        new = partners(row.astype(np.int64), labels)
-        # The clusters of the draw that are left over get new labels, from K on.
-        new[new < 0] = k + np.arange(np.sum(new < 0))
-        target[:] = new[row]
-    probabilities = np.stack([(aligned == g).T @ sample.shares for g in range(k)], axis=1)
-    # Back from distinct partitions to one row per draw.
-    table, summary = aligned[sample.index], None
-    if parameters is not None:
-        values, raw = _check_parameters(parameters, draws, raw_labels, sample)
-        summary = _summarize(table, values, raw, sample.draw_weights, k)
-    agreement = probabilities[np.arange(sample.n_items), labels]
-    return Alignment(table, probabilities, agreement, labels, summary, sample.kind)
-
-
-def partners(own: IntArray, target: IntArray) -> IntArray:
-    """For each cluster of `own` its partner in `target`, with the largest overlaps in all; -1 without one."""
-    from scipy.optimize import linear_sum_assignment
-
-    # Cell (h, g): number of items in cluster h of `own` and in cluster g of `target`.
-    k, n_groups = int(target.max()) + 1, int(own.max()) + 1
-    overlap = np.bincount(own * k + target, minlength=n_groups * k).reshape(n_groups, k)
-    mine, theirs = linear_sum_assignment(overlap, maximize=True)
-    # The solver matches as many clusters as it can; two without a common item are not partners.
-    shared = overlap[mine, theirs] > 0
-    found = np.full(n_groups, -1)
-    found[mine[shared]] = theirs[shared]
-    return found
-
-
-def _summarize(
-    aligned: AnyArray, values: FloatArray, raw: AnyArray, weights: FloatArray, k: int
-) -> ParameterSummary:
-    """Each cluster's parameter over the draws in which it has a partner."""
-    found, present = np.full((5, k, *values.shape[2:]), np.nan), np.zeros(k)
-    for g in range(k):
-        # Draws without weight do not count. Any item of the partner shows its raw label.
-        mine = aligned == g
-        has = np.flatnonzero(mine.any(axis=1) & (weights > 0))
-        present[g] = min(1.0, weights[has].sum() / weights.sum())
-        if len(has):
-            theta = values[has, raw[has, mine[has].argmax(axis=1)]]
-            found[:, g] = _moments(theta, weights[has], 0.95)
-    return ParameterSummary(found[0], found[1], found[2:], present)
-
-
 def _moments(values: FloatArray, weights: FloatArray, level: float) -> FloatArray:
     """(5, ...) weighted mean, standard deviation, lower end, median and upper end over the first axis, the draws."""
     shares = weights / weights.sum()
@@ -221,22 +44,41 @@ def _moments(values: FloatArray, weights: FloatArray, level: float) -> FloatArra
     return np.stack([mean, sd, *quantiles])
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class ClusterParameters(ParameterSummary):
+@dataclass(frozen=True, repr=False, eq=False)
+class ClusterParameters(Rows):
     """A parameter of the estimated clusters: one value for each draw and cluster.
 
     Arrays have shape (n_clusters, ...), where ... is the shape of the parameter. Every cluster is present in
     every draw.
     """
 
+    mean: FloatArray
+    """Weighted mean over the draws."""
+    sd: FloatArray
+    """Weighted standard deviation."""
+    quantiles: FloatArray
+    """(3, n_clusters, ...) lower end of the interval, median and upper end."""
+    level: float
+    """Probability of the interval."""
     values: FloatArray
     """(n_draws, n_clusters, ...) mean over the items of each cluster, draw by draw. Differences between
     clusters, or other functions of them, are computed from these."""
     sizes: IntArray
     """(n_clusters,) number of items of each cluster."""
+    components: tuple[str, ...] = ("",)
+    """Names of the numbers that the parameter has in one cluster: those of a labeled array, or 0, 1, ..."""
+    _index: ClassVar[str] = "cluster"
 
-    def __str__(self) -> str:
-        return self._table("size", self.sizes.tolist())
+    def columns(self) -> dict[str, Any]:
+        """The table as lists by name, with the columns of each number of the parameter beside each other."""
+        tail, k = 50 * (1 - self.level), len(self.mean)
+        names = ("mean", "sd", f"{tail:g}%", "50%", f"{100 - tail:g}%")
+        found = np.stack([self.mean, self.sd, *self.quantiles]).reshape(len(names), k, -1)
+        columns: dict[str, Any] = {"cluster": list(range(k)), "size": self.sizes.tolist()}
+        for component, values in zip(self.components, np.moveaxis(found, 2, 0), strict=True):
+            suffix = f" [{component}]" if component else ""
+            columns |= {n + suffix: c.tolist() for n, c in zip(names, values, strict=True)}
+        return columns
 
 
 def cluster_parameters(
@@ -252,7 +94,7 @@ def cluster_parameters(
 ) -> ClusterParameters:
     """Posterior of a parameter of each estimated cluster: the mean over its items, draw by draw.
 
-    In a paper: *the mean of the items of cluster 2 was 4.1 (95 % interval 3.8 to 4.4)*.
+    In a paper: *the mean of the items of cluster 2 was 4.1 (95% interval 3.8 to 4.4)*.
 
     Parameters
     ----------
@@ -267,7 +109,8 @@ def cluster_parameters(
         In its place, a parameter of the clusters: entry (t, k) belongs to the cluster that draw t labels k.
         The arrays of a list may have different numbers of labels.
     raw_labels : array_like of int of shape (n_draws, n_items), optional
-        The sampler's own labels, to which `parameters` refers, as for `align`. By default `draws` itself.
+        The sampler's own labels, to which `parameters` refers, in any form that `Draws` accepts. By default `draws`
+        itself; a `Draws` keeps no raw labels, so they must then be given.
     probabilities : array_like of shape (n_draws, n_items, n_labels), optional
         In place of labels, where the model has summed them out: the probability of each label, or files, as in
         `soft_draws`. `parameters` belongs to the same draws, and `draws` are those that `soft_draws` made of them.
@@ -284,8 +127,8 @@ def cluster_parameters(
     -----
     No labels are matched, so that nothing depends on label switching, and every draw counts. Where a draw
     splits an estimated cluster, the mean is over its parts; where it joins two, both get what they share.
-    The interval is that of the mean over the items, and not of a single item. `align` follows
-    the clusters of the draws instead. Time O(n_draws n_items), memory at most 32 MB besides input and result.
+    The interval is that of the mean over the items, and not of a single item. Time O(n_draws n_items), memory at
+    most 32 MB besides input and result.
 
     Examples
     --------
@@ -324,9 +167,21 @@ def cluster_parameters(
     # Draws without weight are not part of the posterior.
     has = sample.draw_weights > 0
     found = _moments(by_cluster[has], sample.draw_weights[has], width)
+    names = _component_names(
+        item_parameters if parameters is None else parameters, by_cluster.shape[2:]
+    )
     sizes = np.bincount(labels)
-    summary = found[0], found[1], found[2:], np.ones(len(sizes)), width
-    return ClusterParameters(*summary, values=by_cluster, sizes=sizes)
+    return ClusterParameters(found[0], found[1], found[2:], width, by_cluster, sizes, names)
+
+
+def _component_names(given: Any, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Names of the numbers of a parameter: of a labeled array its own, else their places."""
+    if not shape:
+        return ("",)
+    places: list[Any] = [range(n) for n in shape]
+    if hasattr(given, "dims") and len(given.dims) > len(shape):
+        places = [given[dim].values for dim in given.dims[-len(shape) :]]
+    return tuple(", ".join(map(str, one)) for one in product(*places))
 
 
 def _averages(labels: IntArray, values: FloatArray, raw: AnyArray | None) -> FloatArray:

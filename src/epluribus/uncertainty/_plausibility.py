@@ -98,10 +98,6 @@ class Plausibility(Shown):
             return f"p = {p:.2f}: the partition lies well within the {whole}"
         return f"p = {p:.2g}: {percent(p)} of the {draw}s are as atypical"
 
-    def __repr__(self) -> str:
-        values = ", ".join(f"{p:.3g}" for p in self.p_values)
-        return f"Plausibility(p_values=[{values}], loss={self.loss.name!r})"
-
     def to_pandas(self) -> Any:
         """A pandas frame: score, p-value and sentence of each partition."""
         columns = {"score": self.scores, "p_value": self.p_values, "sentence": self.sentences}
@@ -186,10 +182,6 @@ class CredibleSet(Shown):
             f"{text} A ball around it that holds as many has radius {self.ball_radius:.3g} "
             f"({self._scores.loss.name}), and {percent(self.shared)} of the set lie in it."
         )
-
-    def __repr__(self) -> str:
-        n, loss = int(np.count_nonzero(self.inside)), self._scores.loss.name
-        return f"CredibleSet(mass={self.mass:g}, n_draws={n}, loss={loss!r})"
 
     def _card(self) -> Card:
         kind = "set" if self._scores.draws.kind == "ensemble" else "credible set"

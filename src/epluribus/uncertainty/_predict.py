@@ -62,9 +62,6 @@ class Prediction(Rows):
             "log_density": self.log_density,
         }
 
-    def __repr__(self) -> str:
-        return f"Prediction(n_new={len(self)}, n_clusters={self.probabilities.shape[1] - 1})"
-
 
 def check_mixture(model: Any) -> None:
     """Raise an error for what is no mixture."""

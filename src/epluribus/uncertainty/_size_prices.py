@@ -39,7 +39,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from epluribus._kernels.size_prices import improve_rows
@@ -64,9 +63,7 @@ _CLOSE = 5e-7
 """A gap, as a share of the loss, below which the work ends: it is reported as such."""
 
 _PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
-"""Values of nu that are tried first."""
-_REFINED = 6
-"""Lowest bounds for which the best nu is then searched for: the bound is the lowest of them."""
+"""Values of nu that are tried."""
 
 
 class SizePrices:
@@ -358,16 +355,10 @@ def by_number(
     def total(nu: float) -> float:
         return float(bins.with_price(values, nu).min(axis=1).sum())
 
-    # For each K the best of the prices; for the lowest bounds the best between its neighbors, too: the sum is concave.
+    # For each K the best of the prices.
     each = np.array([total(nu) for nu in _PRICES]) - _PRICES * numbers[:, None]
     at = each.argmax(axis=1)
     bounds, prices = each[np.arange(len(numbers)), at], _PRICES[at]
-    lowest = np.argsort(bounds, kind="stable")[:_REFINED]
-    for k in lowest[np.isfinite(bounds[lowest])]:
-        ends = _PRICES[[max(at[k] - 1, 0), min(at[k] + 1, len(_PRICES) - 1)]]
-        found = minimize_scalar(lambda nu, k=k: nu * numbers[k] - total(nu), bounds=ends)
-        if -found.fun > bounds[k]:
-            bounds[k], prices[k] = -found.fun, found.x
     size = abs(constant) + np.abs(bounds) + 2.0 * np.abs(prices) * numbers
     return bounds + constant - SAFETY * size, prices
 

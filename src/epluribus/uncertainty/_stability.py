@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from epluribus import losses
-from epluribus._cards import Card, Rows, Table
+from epluribus._cards import Rows
 from epluribus._parallel import Stopper
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import worded
@@ -54,6 +54,8 @@ class Stability(Rows):
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
 
+    _heading = "The answer under other settings"
+
     def columns(self) -> dict[str, Any]:
         """The table as lists and arrays by name."""
         return {
@@ -64,25 +66,11 @@ class Stability(Rows):
             "agreement": self.agreement,
         }
 
-    def __repr__(self) -> str:
-        distance = f"largest_distance={self.distances.max():.4g}"
-        return f"Stability(n_settings={len(self)}, {distance}, loss={self.loss.name!r})"
-
-    def _card(self) -> Card:
-        columns = self.columns()
-        columns["setting"] = [worded(setting, self.kind) for setting in self.settings]
-        # The same number of digits in each row, so that equal rows look equal.
-        for name, digits in {
-            "expected_loss": "#.6g",
-            "distance": ".4f",
-            "agreement": ".4f",
-        }.items():
-            columns[name] = [format(value, digits) for value in columns[name]]
-        unit = "distance: vi to the first row, in bits"
-        note = f"expected loss: {self.loss.name} on all draws; {unit}"
-        table = {worded(name.replace("_", " "), self.kind): x for name, x in columns.items()}
-        heading = "The answer under other settings"
-        return Card("", Table(table, worded(note, self.kind)), heading=heading, indent="")
+    def _notes(self) -> list[str]:
+        note = (
+            f"expected loss: {self.loss.name} on all draws; distance: vi to the first row, in bits"
+        )
+        return [worded(note, self.kind)]
 
 
 def stability(
@@ -165,7 +153,7 @@ def stability(
     columns = np.ascontiguousarray(labels.T.astype(np.uint32))
     pairs = max(1, sample.n_items * (sample.n_items - 1) // 2)
     return Stability(
-        settings=tuple(plan),
+        settings=tuple(worded(name, sample.kind) for name in plan),
         labels=labels,
         expected_losses=np.array([sample.mean(draw_losses(row, sample, chosen)) for row in labels]),
         distances=loss_values(labels[0], columns, losses.get("vi")),

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ from epluribus._kernels.chips import grow
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table, sentence_list, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
-from epluribus._validate import check_count, check_fraction, make_rng, shown
-from epluribus.constraints import Constraints, ItemNames
+from epluribus._validate import check_count, check_fraction, make_rng
+from epluribus.constraints import Constraints, ItemNames, is_list, item_groups
 from epluribus.draws import Draws, as_draws
 from epluribus.estimate import Estimate
 from epluribus.partition import relabel
@@ -41,7 +41,7 @@ _SHOWN = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2, 0.1, 0.05, 0.01)
 """Probabilities for which the largest partial partition is printed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Probability(Plain):
     """Posterior probability of a statement about items, with its Monte Carlo standard error."""
 
@@ -136,22 +136,10 @@ def _holds(draws: Draws, together: Sequence[IntArray], apart: Sequence[IntArray]
     return holds.astype(np.float64)
 
 
-def _groups(items: Any, argument: str, draws: Draws) -> list[IntArray]:
-    """One or several groups of items, as numbers, of which each must have two or more."""
-    if items is None:
-        return []
-    given = [] if isinstance(items, str | int | np.integer) else list(items)
-    nested = [not isinstance(one, str) and np.ndim(one) > 0 for one in given]
-    if (not given and np.ndim(items) == 0) or len(set(nested)) > 1:
-        asked = "must be a list of items, or of such lists, and not of both"
-        raise TypeError(f"'{argument}' {asked}; got {shown(items)}.")
-    names, groups = ItemNames(draws), []
-    for group in given if any(nested) else [given]:
-        groups.append(np.array([names.find(one, argument) for one in group], dtype=np.int64))
-        if len(group) < 2 or len(np.unique(groups[-1])) < len(group):
-            asked = "must name two or more different items"
-            raise ValueError(f"'{argument}' {asked}; got {shown(group)}.")
-    return groups
+def _groups(items: Any, argument: str, draws: Draws) -> tuple[IntArray, ...]:
+    """One or several groups of items, as numbers."""
+    one = is_list(items) and not any(map(is_list, items))
+    return item_groups(argument, [items] if one else items, ItemNames(draws))
 
 
 def _name(group: IntArray, draws: Draws) -> str:
@@ -160,17 +148,6 @@ def _name(group: IntArray, draws: Draws) -> str:
         return count(len(group), "item")
     names = sentence_list([draws.item_names[i] for i in group])
     return names if draws.items is not None else f"items {names}"
-
-
-class Path(NamedTuple):
-    """What a run has found: the items as they were added."""
-
-    order: IntArray
-    """(n_items,) the items."""
-    label: IntArray
-    """(n_items,) their clusters."""
-    kept: FloatArray
-    """(n_items,) weight of the draws that agree, after each of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -186,6 +163,8 @@ class PartialPartition(Plain):
     draws, so that the probability is a little too large; this is not counted."""
     items: tuple[str, ...] | None
     """Names of all items, if the draws have them."""
+    kind: str = "posterior"
+    """What the draws are: "posterior" or "ensemble"."""
 
     @property
     def n_items(self) -> int:
@@ -221,9 +200,10 @@ class PartialPartition(Plain):
         links = Constraints(must_link=together, cannot_link=apart)
         return minimize(draws, loss, constraints=links, **options)
 
-    def __repr__(self) -> str:
-        sizes = f"n_items={self.n_items}, n_clusters={self.n_clusters}"
-        return f"PartialPartition({sizes}, probability={self.probability:.4g})"
+    def __str__(self) -> str:
+        size = f"{self.n_items:,} of {count(len(self.labels), 'item')} in {count(self.n_clusters, 'cluster')}"
+        share = plus_minus(self.probability, self.standard_error)
+        return worded(f"{size}: probability {share}", self.kind)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -238,17 +218,12 @@ class Chips(Plain):
     """Number of runs, each from another first item, as far as there are as many."""
     converged: bool
     """False if a time limit or Ctrl-C ended the search early."""
-    paths: tuple[Path, ...]
-    """The runs that are best for some size."""
+    paths: tuple[tuple[IntArray, IntArray], ...]
+    """The items as each run added them, and their clusters."""
     path: IntArray
-    """(n_items,) which of them."""
+    """(n_items,) the run that is best for each size."""
     draws: Draws
     """The draws they come from."""
-
-    @property
-    def area(self) -> float:
-        """Mean probability over all sizes: 1 if all draws are equal."""
-        return float(self.probability.mean())
 
     def at(
         self, *, n_items: int | None = None, probability: float | None = None
@@ -271,21 +246,18 @@ class Chips(Plain):
             n = self._largest(check_fraction(probability, "probability"))
         elif (n := check_count(n_items, "n_items")) > N:
             raise ValueError(f"'n_items' must be at most {N}, the number of items; got {n}.")
-        run, labels = self.paths[self.path[n - 1]], np.full(N, -1, dtype=np.int64)
-        labels[run.order[:n]] = run.label[:n]
+        (order, label), labels = self.paths[self.path[n - 1]], np.full(N, -1, dtype=np.int64)
+        labels[order[:n]] = label[:n]
         labels[labels >= 0] = relabel(labels[labels >= 0])
         # The same clusters, and one item of each in another cluster than those of the others.
         together = [np.flatnonzero(labels == g) for g in range(int(labels.max()) + 1)]
         apart = np.array([group[0] for group in together])
         mean = mean_with_error(_holds(self.draws, together, [apart]), self.draws)
-        return PartialPartition(labels, mean.value, mean.standard_error, self.draws.items)
+        return PartialPartition(labels, *mean[:2], self.draws.items, self.draws.kind)
 
     def _largest(self, probability: float) -> int:
         """The largest number of items with at least this probability; sums of weights may be rounded."""
         return int(np.count_nonzero(self.probability >= probability - 1e-12))
-
-    def __repr__(self) -> str:
-        return f"Chips(n_items={len(self.probability)}, area={self.area:.4g})"
 
     def __str__(self) -> str:
         # The largest for each probability; the same one is not repeated.
@@ -360,19 +332,21 @@ def chips(
     firsts = np.concatenate([generator.permutation(n) for _ in range(-(-runs // n))])[:runs]
     seeds = generator.bit_generator.seed_seq.spawn(runs)  # type: ignore[attr-defined]
 
-    def run(first: int, seed: Any) -> Path:
+    def run(first: int, seed: Any) -> tuple[IntArray, IntArray, FloatArray]:
         # Among items that keep the same weight the order in the heap decides.
         heap = np.random.default_rng(seed).permutation(n)
         heap = np.concatenate([[first], heap[heap != first]])
-        path = Path(np.empty_like(heap), np.empty_like(heap), np.empty(n))
-        grow(table, weights, heap, stopper.flag, *path)
+        path = np.empty_like(heap), np.empty_like(heap), np.empty(n)
+        grow(
+            table, weights, heap, stopper.flag, *path
+        )  # items, clusters, weight of the draws that agree
         return path
 
     tasks = [partial(run, *given) for given in zip(firsts, seeds, strict=True)]
     found = run_tasks(tasks, n_jobs=resolve_jobs(n_jobs), stopper=stopper)
-    kept = np.minimum([path.kept for path in found], 1.0)
-    used, which = np.unique(kept.argmax(axis=0), return_inverse=True)
-    paths = tuple(found[q] for q in used)
-    clusters = np.array([np.maximum.accumulate(path.label) + 1 for path in paths])
-    best, ended = (kept.max(axis=0), clusters[which, np.arange(n)]), not stopper.flag[0]
-    return Chips(*best, len(found), ended, paths, which, sample)
+    orders, labels, kept = zip(*found, strict=True)
+    probability = np.minimum(kept, 1.0)
+    path = probability.argmax(axis=0)
+    n_clusters = np.maximum.accumulate(labels, axis=1)[path, np.arange(n)] + 1
+    paths, ended = tuple(zip(orders, labels, strict=True)), not stopper.flag[0]
+    return Chips(probability.max(axis=0), n_clusters, len(found), ended, paths, path, sample)
