@@ -91,10 +91,10 @@ def read_constraints(
         )
     names, n = ItemNames(draws), draws.n_items
     blocks = np.arange(n)
-    for group in _groups("must_link", given.must_link, names):
+    for group in item_groups("must_link", given.must_link, names):
         blocks[np.isin(blocks, blocks[group])] = blocks[group[0]]
     apart, alike = (
-        _groups("cannot_link", given.cannot_link, names),
+        item_groups("cannot_link", given.cannot_link, names),
         _sources(given.sources, names),
     )
     edges = None if given.contiguity is None else _edges(given.contiguity, names)
@@ -145,15 +145,15 @@ class ItemNames:
         return f"'{self.names[i]}'" if self.named else f"item {i}"
 
 
-def _groups(argument: str, given: Any, names: ItemNames) -> tuple[IntArray, ...]:
+def item_groups(argument: str, given: Any, names: ItemNames) -> tuple[IntArray, ...]:
     """Pairs or groups of items, as arrays of two or more numbers."""
     # A data frame iterates over its columns.
     given = () if given is None else given.to_numpy() if hasattr(given, "to_numpy") else given
     asked, found = f"'{argument}' must be a list of pairs or groups of items", []
-    if not _is_list(given):
+    if not is_list(given):
         raise TypeError(f"{asked}; got {shown(given)}.")
     for group in given:
-        if not _is_list(group):
+        if not is_list(group):
             raise TypeError(
                 f"{asked}, such as [(0, 1), (2, 5, 7)]; one of its entries is {group!r}."
             )
@@ -165,7 +165,8 @@ def _groups(argument: str, given: Any, names: ItemNames) -> tuple[IntArray, ...]
     return tuple(found)
 
 
-def _is_list(given: Any) -> bool:
+def is_list(given: Any) -> bool:
+    """Whether it holds entries of its own."""
     return hasattr(given, "__iter__") and not isinstance(given, Mapping | str)
 
 

@@ -86,9 +86,9 @@ def test_chains_that_disagree_are_seen():
     assert found.rhat > 1.1
     assert found.ess < 20
     both = [psm(chain) for chain in z]
-    assert found.disagreement == pytest.approx(np.abs(both[0] - both[1]).max())
+    assert found.agreement.difference == pytest.approx(np.abs(both[0] - both[1]).max())
     i, j = (int(name) for name in found.agreement.pair)
-    assert np.abs(both[0] - both[1])[i, j] == pytest.approx(found.disagreement)
+    assert np.abs(both[0] - both[1])[i, j] == pytest.approx(found.agreement.difference)
     alone = chain_agreement(epl.Draws(z))
     assert (found.agreement.agree, found.agreement.pair) == (alone.agree, alone.pair)
     assert "Which chain is right cannot be told. Run more chains" in str(found)

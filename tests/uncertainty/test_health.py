@@ -61,6 +61,12 @@ def test_several_modes_and_doubtful_items(rng):
     assert "no better than by chance" in health(epl.minimize(wild, rng=1), wild).modes
 
 
+def test_a_support_of_exactly_one_half_is_shown_and_not_called_most():
+    draws = [[0, 0, 1, 1], [0, 1, 2, 2]] * 50
+    found = health(epl.minimize(draws, "binder", rng=1), draws)
+    assert found.items == "none doubtful (lowest support 0.50)"
+
+
 def test_what_is_not_known(rng):
     one = health(epl.minimize(near(rng, A), rng=1), near(rng, A))
     assert one.chains == "one chain: whether another would agree is not known"

@@ -160,7 +160,7 @@ def test_a_right_model_is_hardly_ever_refused_however_much_is_held_out(kind):
                 rng.normal(size=(120, 2)) @ [[1, 0.9], [0, 0.4]] + 6 * z[:, None]
             ),
             "categories": lambda rng=rng: BernoulliMixture(
-                (rng.random((120, 3)) < [0.2, 0.5, 0.7]).astype(int)
+                (rng.random((200, 4)) < [0.2, 0.5, 0.7, 0.4]).astype(int), k_max=1
             ),
             "counts": lambda rng=rng: PoissonMixture(rng.poisson([2.0, 9.0], (120, 2))),
         }[kind]()

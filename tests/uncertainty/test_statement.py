@@ -58,16 +58,24 @@ def test_names_and_words():
     ("options", "error", "words"),
     [
         ({}, ValueError, "'together' or 'apart' must name items"),
-        ({"together": []}, ValueError, "'together' must name two or more different items; got []"),
+        (
+            {"together": []},
+            ValueError,
+            "'together' must hold pairs or groups of two or more different items; got []",
+        ),
         ({"together": [0]}, ValueError, "two or more different items; got [0]"),
-        ({"apart": [1, 1]}, ValueError, "'apart' must name two or more different items"),
+        (
+            {"apart": [1, 1]},
+            ValueError,
+            "'apart' must hold pairs or groups of two or more different items",
+        ),
         ({"together": [0, 3]}, ValueError, "by number, 0 to 2, or by name; got 3"),
         ({"together": [0, -1]}, ValueError, "got -1"),
         ({"together": [0, 1.5]}, ValueError, "got 1.5"),
         ({"together": [0, True]}, ValueError, "got True"),
         ({"together": [0, "ann"]}, ValueError, "got 'ann'. The draws have no names"),
-        ({"together": [0, [1, 2]]}, TypeError, "not of both"),
-        ({"apart": "ann"}, TypeError, "'apart' must be a list of items"),
+        ({"together": [0, [1, 2]]}, TypeError, "one of its entries is 0"),
+        ({"apart": "ann"}, TypeError, "'apart' must be a list of pairs or groups of items"),
     ],
 )
 def test_what_cannot_be_stated(options, error, words):

@@ -85,11 +85,6 @@ class MonteCarloError(Shown):
     """What the draws are: "posterior" or "ensemble"."""
 
     @property
-    def disagreement(self) -> float:
-        """Largest difference between two chains of the probability that two items share a cluster."""
-        return self.agreement.difference
-
-    @property
     def mixed(self) -> bool:
         """Whether nothing suggests that the chains disagree: see `agreement`.
 

@@ -27,8 +27,8 @@ from epluribus._kernels.chips import grow
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
 from epluribus._text import count, percent, plain_table, sentence_list, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
-from epluribus._validate import check_count, check_fraction, make_rng, shown
-from epluribus.constraints import Constraints, ItemNames
+from epluribus._validate import check_count, check_fraction, make_rng
+from epluribus.constraints import Constraints, ItemNames, is_list, item_groups
 from epluribus.draws import Draws, as_draws
 from epluribus.estimate import Estimate
 from epluribus.partition import relabel
@@ -136,22 +136,10 @@ def _holds(draws: Draws, together: Sequence[IntArray], apart: Sequence[IntArray]
     return holds.astype(np.float64)
 
 
-def _groups(items: Any, argument: str, draws: Draws) -> list[IntArray]:
-    """One or several groups of items, as numbers, of which each must have two or more."""
-    if items is None:
-        return []
-    given = [] if isinstance(items, str | int | np.integer) else list(items)
-    nested = [not isinstance(one, str) and np.ndim(one) > 0 for one in given]
-    if (not given and np.ndim(items) == 0) or len(set(nested)) > 1:
-        asked = "must be a list of items, or of such lists, and not of both"
-        raise TypeError(f"'{argument}' {asked}; got {shown(items)}.")
-    names, groups = ItemNames(draws), []
-    for group in given if any(nested) else [given]:
-        groups.append(np.array([names.find(one, argument) for one in group], dtype=np.int64))
-        if len(group) < 2 or len(np.unique(groups[-1])) < len(group):
-            asked = "must name two or more different items"
-            raise ValueError(f"'{argument}' {asked}; got {shown(group)}.")
-    return groups
+def _groups(items: Any, argument: str, draws: Draws) -> tuple[IntArray, ...]:
+    """One or several groups of items, as numbers."""
+    one = is_list(items) and not any(map(is_list, items))
+    return item_groups(argument, [items] if one else items, ItemNames(draws))
 
 
 def _name(group: IntArray, draws: Draws) -> str:
@@ -236,11 +224,6 @@ class Chips(Plain):
     """(n_items,) the run that is best for each size."""
     draws: Draws
     """The draws they come from."""
-
-    @property
-    def area(self) -> float:
-        """Mean probability over all sizes: 1 if all draws are equal."""
-        return float(self.probability.mean())
 
     def at(
         self, *, n_items: int | None = None, probability: float | None = None
