@@ -70,11 +70,12 @@ from scipy.special import betaincinv, betaln, gammaincinv, gammaln
 from epluribus._kernels.states import BINARY, LATENT, POISSON, State
 from epluribus._text import count, plain_table, to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
-from epluribus._validate import check_positive, shown
+from epluribus._validate import check_positive
 from epluribus.draws import as_draws
 from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.edges import Network, read_bipartite, read_network
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.tables import read_beta
 from epluribus.partition import relabel
 
 _TABLE_LIMIT = 1 << 20
@@ -141,17 +142,6 @@ class GammaLaw:
         log_gamma = np.array([gammaln(self.first), 0.0, 0.0])
         rising = gammaln(n + self.first) - log_gamma[0]
         return np.array([rising, np.log(self.second + n / 2), gammaln(n + 1.0)]), log_gamma
-
-
-def beta_law(beta: Any) -> BetaLaw:
-    """The law with these two parameters, checked."""
-    try:
-        b1, b2 = beta
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"'beta' must be two numbers, such as (0.5, 0.5); got {shown(beta)}."
-        ) from None
-    return BetaLaw(check_positive(b1, "beta"), check_positive(b2, "beta"))
 
 
 class NetworkModel(Model):
@@ -430,7 +420,7 @@ class StochasticBlockModel(NetworkModel):
             adjacency, directed, n_nodes, loops=loops, ignore_weights=ignore_weights
         )
         super().__init__(network, alpha, prior, k_max, loops=loops)
-        self.law = beta_law(beta)
+        self.law = BetaLaw(*read_beta(beta))
 
 
 class PoissonBlockModel(NetworkModel):
@@ -555,7 +545,7 @@ class LatentBlockModel(Model):
         k_max: int | tuple[int, int] | None = None,
     ) -> None:
         self._matrix, names = read_bipartite(matrix, ignore_weights)
-        self.law = beta_law(beta)
+        self.law = BetaLaw(*read_beta(beta))
         both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)
         self.sides = tuple(
             Side(name, n, as_prior(law, a, bound, 0.5), items)
