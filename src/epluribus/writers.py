@@ -46,7 +46,7 @@ from epluribus._version import __version__
 from epluribus.constraints import Rules
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate, Run, Step
-from epluribus.losses.base import BUILT_IN, Loss
+from epluribus.losses.base import Loss
 from epluribus.partition import is_estimate
 from epluribus.readers.files import check_exists
 from epluribus.settings import Settings
@@ -139,7 +139,7 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
         raise ValueError(f"{what}. Read it with the epluribus that wrote it, or a newer one.")
     with reading(source, "an estimate"):
         name = str(record["loss"])
-        found = losses.by_name(name, tuple(BUILT_IN)) if record["loss_built_in"] else loss
+        found = losses.by_name(name) if record["loss_built_in"] else loss
     if found is None:
         what = f"the estimate in '{source}' was made with the loss '{name}'"
         raise ValueError(f"'loss' must be given: {what}, whose functions are not saved.")

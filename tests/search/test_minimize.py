@@ -366,8 +366,16 @@ def test_progress(name):
     [
         ({"k": 0}, ValueError, "'k' must be at least 1; got 0"),
         ({"k": 31}, ValueError, "'k' must be at most the number of items, 30; got 31"),
-        ({"k": 2, "k_max": 3}, ValueError, r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3"),
-        ({"k": 2, "k_min": 1}, ValueError, r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1"),
+        (
+            {"k": 2, "k_max": 3},
+            ValueError,
+            r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3",
+        ),
+        (
+            {"k": 2, "k_min": 1},
+            ValueError,
+            r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1",
+        ),
         ({"k_min": 0}, ValueError, "'k_min' must be at least 1; got 0"),
         ({"k_min": 4, "k_max": 3}, ValueError, "'k_min' must be at most 'k_max'; got 4 and 3"),
         ({"k_min": 31}, ValueError, "'k_min' must be at most the number of items, 30; got 31"),

@@ -75,34 +75,18 @@ def get(loss: LossLike) -> Loss:
     >>> epl.losses.get("vi(cost=0.5)").parameters["cost"]
     0.5
     """
-    if not isinstance(loss, str | Loss):
-        raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
-    name = as_in_r(loss) if isinstance(loss, str) else loss.name
-    if name.partition("(")[0] == _MATRIX_ONLY:
+    chosen = by_name(loss)
+    if chosen.name.partition("(")[0] == _MATRIX_ONLY:
         raise ValueError(
-            f"'loss' must be a loss of draws; '{name}' is only for a similarity matrix ('psm'). With draws use 'vi', "
-            "the loss that it is a bound of."
+            f"'loss' must be a loss of draws; '{chosen.name}' is only for a similarity matrix ('psm'). With draws use "
+            "'vi', the loss that it is a bound of."
         )
-    return by_name(name, available()) if isinstance(loss, str) else loss
-
-
-def as_in_r(text: str) -> str:
-    """The name of a loss as we write it, from one that R's package salso may have.
-
-    >>> as_in_r("VI.lb"), as_in_r("omARI"), as_in_r("Binder(a=0.5)"), as_in_r("binder.psm")
-    ('vi_lb', 'omari', 'binder(cost=0.5)', 'binder')
-    """
-    name, bracket, parameters = text.partition("(")
-    plain = name.lower().replace(".", "_").removesuffix("_psm")
-    parameters = re.sub(r"^\s*a\s*=", "cost=", parameters)
-    return plain + bracket + parameters if plain in BUILT_IN else text
+    return chosen
 
 
 def for_matrix(loss: LossLike) -> Loss:
     """The loss if a similarity matrix is enough for it, for VI its bound, else an error that says which are."""
-    chosen = by_name(loss, tuple(BUILT_IN)) if isinstance(loss, str) else loss
-    if not isinstance(chosen, Loss):
-        raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
+    chosen = by_name(loss, _MATRIX_ONLY)
     if chosen.family == "vi":
         return vi_lb(chosen.parameters["cost"])
     if chosen.family not in ("binder", _MATRIX_ONLY):
@@ -113,13 +97,23 @@ def for_matrix(loss: LossLike) -> Loss:
     return chosen
 
 
-def by_name(text: str, names: tuple[str, ...]) -> Loss:
-    """The loss with that name, which must be one of `names`, perhaps with parameters."""
-    # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none and does not match.
-    found = re.fullmatch(r"(\w+)\((.*)\)", as_in_r(text))
-    name, parameters = found.groups() if found else (as_in_r(text), None)
-    check_choice(name, names, "loss")
-    return _make(name, parameters)
+def by_name(loss: LossLike, *more: str) -> Loss:
+    """The built-in loss with that name, perhaps with parameters; a message names `more` than those of draws.
+
+    >>> by_name("VI.lb"), by_name("omARI"), by_name("Binder(a=0.5)")  # as R's package salso has them
+    (Loss('vi_lb'), Loss('omari'), Loss('binder(cost=0.5)'))
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if not isinstance(loss, str):
+        raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
+    # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none.
+    found = re.fullmatch(r"([\w.]+)\((.*)\)", loss)
+    name, parameters = found.groups() if found else (loss, None)
+    plain = name.lower().replace(".", "_")
+    if plain not in BUILT_IN:
+        check_choice(name, (*available(), *more), "loss")
+    return _make(plain, parameters and re.sub(r"^\s*a\s*=", "cost=", parameters))
 
 
 @lru_cache(maxsize=64)
