@@ -139,7 +139,7 @@ def read_bipartite(
         given = need("networkx", "networks", "A graph").bipartite.biadjacency_matrix(given, *nodes)
         return count_matrix(given, "matrix", weights), list(map(_names, nodes))
     table = list(given) if isinstance(given, set) else given
-    if isinstance(table, list | tuple):
+    if not sparse.issparse(table):
         as_array(table, "matrix")  # has rows of one length
     if not _are_pairs(table):
         names = [row_names(table), row_names(getattr(table, "T", None))]
