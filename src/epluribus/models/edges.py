@@ -7,7 +7,7 @@ names. Two forms of one network give the same matrix.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,8 +138,8 @@ def read_bipartite(
         nodes = [[node for node in side if side[node] == k] for k in (0, 1)]
         given = need("networkx", "networks", "A graph").bipartite.biadjacency_matrix(given, *nodes)
         return count_matrix(given, "matrix", weights), list(map(_names, nodes))
-    if not hasattr(given, "shape") and not isinstance(given, Sequence):
-        given = [tuple(pair) for pair in given]  # a set, a view
+    if isinstance(given, Set | Iterator):  # the edges of a graph are a set, too
+        given = [tuple(pair) for pair in given]
     if isinstance(given, Sequence) and len(given) and isinstance(given[0], tuple):
         cells = list(given)
     elif _are_pairs(given):
@@ -156,7 +156,7 @@ def read_bipartite(
 
 def _are_pairs(table: Any) -> bool:
     """Whether each line is a row and a column that meet, perhaps with a weight, and not a row of the matrix."""
-    if isinstance(table, list | tuple):
+    if not sparse.issparse(table):
         as_array(table, "matrix")  # has rows of one length
     if sparse.issparse(table) or np.ndim(table) != 2 or np.shape(table)[1] not in (2, 3):
         return False
