@@ -136,3 +136,11 @@ def test_a_card_leaves_out_what_is_empty_and_pads_names():
     assert "head" in page
     assert "&lt;" in page
     assert "long" not in page
+
+
+@pytest.mark.parametrize("kind", ["Modes", "CredibleBall", "NClusters"])
+def test_a_table_in_a_card_is_a_frame_too(kind, things):
+    frame = things[kind].to_pandas()
+    for name in frame:
+        assert name in str(things[kind])
+    assert len(frame) == len(things[kind])

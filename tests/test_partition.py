@@ -168,7 +168,7 @@ def test_columns_are_partitions_of_their_rows():
     ("table", "way_out"),
     [
         ([[1.0, 2.5], [1.0, 3.0]], " Leave such columns out, or name the variable that .* 'var'"),
-        ([[1.0, 2.5], [1.5, 3.0]], ""),
+        ([[1.0, 2.5], [1.5, 3.0]], " Measurements need a model, such as .*'epluribus sample'.*"),
     ],
 )
 def test_columns_that_hold_no_labels(table, way_out):

@@ -110,6 +110,8 @@ def _way_out(table: AnyArray) -> str:
     whole = np.all(table == np.rint(table), axis=0)
     if len(table) > 1 and 0 < whole.sum() < whole.size:
         return " Leave such columns out, or name the variable that holds the labels: 'var'."
+    if len(table) == 1:  # one partition
+        return ""
     return " Measurements need a model, such as sample(GaussianMixture(y)) ('epluribus sample')."
 
 

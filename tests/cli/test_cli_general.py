@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
@@ -207,3 +208,21 @@ def test_ctrl_c_ends_warmup(capsys, monkeypatch):
     monkeypatch.setattr(epl, "minimize", lambda *_, **__: SimpleNamespace(interrupted=True))
     assert main(["warmup"]) == 130
     assert capsys.readouterr().out == "search: vi, 60 items\n"
+
+
+class Cleaned:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_that_python_drops_is_told(capsys, monkeypatch):
+    """Raised where an object is cleaned up, it ends nothing: the answer comes, with a word and the code."""
+    real = epl.losses.describe
+    monkeypatch.setattr(epl.losses, "describe", lambda: [Cleaned(), real()][1])
+    assert main(["losses"]) == 130
+    said = capsys.readouterr()
+    assert "omari" in said.out
+    assert "interrupted; it came too late, and the answer is whole" in said.err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

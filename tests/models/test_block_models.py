@@ -113,6 +113,7 @@ def test_tuples_sets_and_views_are_edges_and_weights_can_be_ignored(network, n_n
         ("ann bob\ncid bob\n", ("ann", "bob", "cid"), 2),
         ("1\t2\n2\t3\n", ("1", "2", "3"), 2),
         ("knows,likes\nann,bob\nbob,cid\ncid,ann\n", ("ann", "bob", "cid"), 3),
+        ("giver,taker\nann,bob\nbob,cid\ndan,eve\n", ("ann", "bob", "cid", "dan", "eve"), 3),
         ("ann,bob\nbob,cid\ndan,eve\neve,fay\n", ("ann", "bob", "cid", "dan", "eve", "fay"), 4),
         ("% comment\n0 1\n1 2\n", None, 2),
         ("0 1 1\n1 0 1\n1 1 0\n", None, 3),
@@ -144,7 +145,16 @@ def test_a_bipartite_network_in_every_form_is_one_matrix(tmp_path):
     (tmp_path / "m.csv").write_text(",milk,tea\nann,0,1\nbob,1,1\ncid,1,0\n")
     frame = pd.DataFrame([[0, 1], [1, 1], [1, 0]], ["ann", "bob", "cid"], ["milk", "tea"])
     numbers = pd.DataFrame({"user": [7, 8, 8, 9], "item": [31, 31, 30, 30]})
-    for form in (pairs, set(pairs), graph, frame, tmp_path / "p.csv", tmp_path / "m.csv"):
+    assert LatentBlockModel([(7, 31), (8, 30)]).sides[0].items == ("7", "8")
+    for form in (
+        pairs,
+        set(pairs),
+        iter(pairs),
+        graph,
+        frame,
+        tmp_path / "p.csv",
+        tmp_path / "m.csv",
+    ):
         model = LatentBlockModel(form)
         rows, columns = (side.items for side in model.sides)
         assert (sorted(rows), sorted(columns)) == (["ann", "bob", "cid"], ["milk", "tea"])

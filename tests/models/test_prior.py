@@ -51,20 +51,6 @@ def test_sums_to_one_over_all_partitions_of_seven_items(prior):
     np.testing.assert_allclose(total, 1.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("on_k", ["uniform", "poisson", "geometric"])
-def test_components_are_the_exact_distribution_of_k(on_k):
-    # p(k | K) from the joint distribution of k and the partition, by the oracle.
-    p_of_k = dict.fromkeys(range(1, 7), 1 / 6) if on_k == "uniform" else ON_K[on_k]
-    z = (0, 0, 1, 1, 2)
-    joint = {k: mixture_prior(5, 0.8, {k: p})[z] for k, p in p_of_k.items()}
-    total = sum(joint.values())
-    components = PartitionPrior(0.8, on_k, 6).components(3, 5)
-    np.testing.assert_allclose(sum(components.values()), 1.0, rtol=1e-12)
-    for k in range(3, 7):
-        np.testing.assert_allclose(components[k], joint[k] / total, rtol=1e-9)
-    assert PartitionPrior(1.0, "fixed", 4).components(2, 9) == {4: 1.0}
-
-
 def test_more_clusters_than_allowed_have_probability_zero():
     assert PartitionPrior(1.0, "fixed", 2).log_pmf([0, 1, 2]) == -np.inf
 
@@ -77,7 +63,6 @@ def test_more_clusters_than_allowed_have_probability_zero():
         (lambda: PartitionPrior(1.0, k_max=0), "'k_max' must be at least 1; got 0"),
         (lambda: PitmanYor(1.0, 1.0), "'discount' must be at least 0 and below 1; got 1.0"),
         (lambda: PitmanYor(-0.6, 0.5), "'concentration' must be above minus the discount, -0.5"),
-        (lambda: PartitionPrior(k_max=4).components(5, 10), "'n_clusters' must be at most 4"),
         (
             lambda: GaussianMixture([1.0], prior=DirichletProcess(), alpha=1),
             "'alpha' belongs to the named priors; 'prior' is a DirichletProcess",

@@ -288,7 +288,7 @@ def test_chains_that_disagree_are_named():
     few = sample(MODELS["gaussian"], n_draws=40, rng=1, n_chains=1)
     with pytest.warns(UserWarning, match="worth only .* independent ones"):
         few.diagnostics()
-    assert np.isnan(few.diagnostics(warn=False).disagreement)
+    assert np.isnan(few.diagnostics(warn=False).agreement.difference)
 
 
 def test_a_chain_that_is_off_is_named_and_the_best_one_can_be_continued():

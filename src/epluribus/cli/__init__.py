@@ -15,7 +15,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from epluribus.cli._base import COMMANDS, interrupted, parse, remark
+from epluribus.cli._base import COMMANDS, interrupted, on_ctrl_c, parse, remark
 
 # The commands, in the order in which they are listed.
 from epluribus.cli import _draws, _models  # isort: skip  # noqa: F401
@@ -45,7 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _open_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
-    args = Namespace()
+    args, heard = Namespace(), list[bool]()
+
+    def hear(*_: object) -> None:
+        heard.append(True)
+        raise KeyboardInterrupt
+
     try:
         # "epluribus help plot" is what git and others understand, too.
         args = parse([*words[1:], "--help"] if words[:1] in ([], ["help"]) else words)
@@ -53,7 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         args.call = shlex.join(["epluribus", *words])
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: remark(message)
-            code = args.run(args) or 0
+            with on_ctrl_c(hear):
+                code = args.run(args) or 0
+        if (
+            heard and code == 0
+        ):  # Python drops what is raised where it cleans up, or loads compiled code
+            code = interrupted("it came too late, and the answer is whole")
         # A closed pipe must show itself here, not at exit, where nothing can catch it.
         sys.stdout.flush()
         return int(code)

@@ -16,6 +16,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -206,6 +207,20 @@ def is_stream(path: Path | None) -> bool:
 
 
 @contextmanager
+def on_ctrl_c(handle: Callable[..., Any]) -> Iterator[None]:
+    """Within this context Ctrl-C calls `handle`, unless it is ignored, as in commands that a shell runs behind."""
+    before = signal.getsignal(signal.SIGINT)
+    heard = callable(before) and threading.current_thread() is threading.main_thread()
+    if heard:
+        signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        if heard:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def two_interrupts(first: str, second: str) -> Iterator[list[str]]:
     """Ctrl-C meanwhile: the first ends the work and keeps the results so far, the second ends the program.
 
@@ -224,11 +239,5 @@ def two_interrupts(first: str, second: str) -> Iterator[list[str]]:
             signal.raise_signal(signal.SIGINT)
         raise KeyboardInterrupt
 
-    # A shell makes a command in the background ignore Ctrl-C: that must stay so.
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, handle)
-    try:
+    with on_ctrl_c(handle):
         yield said
-    finally:
-        signal.signal(signal.SIGINT, before)

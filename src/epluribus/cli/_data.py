@@ -17,6 +17,7 @@ from epluribus._text import count
 from epluribus._validate import check_choice
 from epluribus.cli._base import remark
 from epluribus.models.edges import UNNAMED
+from epluribus.models.networks import NetworkModel
 from epluribus.readers.files import check_exists, load_numpy
 from epluribus.readers.text import read_table
 
@@ -110,8 +111,6 @@ def describe(model: Any) -> None:
     if isinstance(model, models.LatentBlockModel):
         rows, columns = (count(side.n_items, side.name[:-1]) for side in model.sides)
         remark(f"matrix of {rows} and {columns}{first}")
-    elif hasattr(model, "directed"):
-        nodes, edges = count(model.n_items, "node"), count(model.n_edges, "edge")
-        size = f"network of {nodes} and {edges}{first}"
-        hint = " (--directed if links have a direction)"
-        remark(f"directed {size}" if model.directed else f"undirected {size}{hint}")
+    elif isinstance(model, NetworkModel):
+        hint = "" if model.directed else " (--directed if links have a direction)"
+        remark(f"network of {model.size}{first}{hint}")

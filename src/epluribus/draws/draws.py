@@ -20,17 +20,17 @@ from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_choice, check_count, quoted, shown
 from epluribus.draws.rows import (
-    check_chains,
     check_items,
     check_weights,
     collapse,
     count_seen,
     kept_rows,
+    one_per_draw,
     safe_weights,
 )
 from epluribus.draws.store import Store, collapse_on
 from epluribus.partition import ORDER, is_estimate
-from epluribus.readers import is_ensemble, to_table, unchanged
+from epluribus.readers import is_ensemble, number_chains, to_table, unchanged
 from epluribus.readers.columns import Source
 
 NEEDS_DRAWS = (
@@ -171,7 +171,7 @@ class Draws(Shown):
                 source = to_table(z, var=var, missing=missing, noise=noise, lazy=client is not None)
             n_rows, n_items = source.labels.shape
             if chains is not None:
-                numbers, names = check_chains(chains, n_rows)
+                numbers, names = number_chains(one_per_draw(np.asarray(chains), n_rows, "chains"))
                 source = source._replace(chains=numbers, chain_names=names)
             weights = source.weights if weights is None else weights
             # Burn-in and thinning come first, so that only the draws that are kept are read.

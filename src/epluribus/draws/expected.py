@@ -393,26 +393,20 @@ def _matrix_of(psm: Any) -> Any:
 def _checked(csr: Any) -> Any:
     """The matrix itself, if its entries are similarities; rounding beyond 0 and 1 is cut off."""
     # NaN fails both comparisons.
-    for i, j in _places(csr, ~((csr.data >= -_CLOSE) & (csr.data <= 1 + _CLOSE))):
-        raise ValueError(
-            f"'psm' must hold probabilities, from 0 to 1; entry ({i}, {j}) is {csr[i, j]:g}."
-        )
+    entries = csr.tocoo()
+    for k in np.flatnonzero(~((entries.data >= -_CLOSE) & (entries.data <= 1 + _CLOSE)))[:1]:
+        where = f"entry ({entries.row[k]}, {entries.col[k]}) is {entries.data[k]:g}"
+        raise ValueError(f"'psm' must hold probabilities, from 0 to 1; {where}.")
     csr.data = np.clip(csr.data, 0.0, 1.0)
     for i in np.flatnonzero(np.abs(csr.diagonal() - 1.0) > _CLOSE).tolist():
         raise ValueError(
             f"'psm' must have ones on the diagonal; entry ({i}, {i}) is {csr[i, i]:g}. If these are "
             "distances, give 1 - distances."
         )
-    apart = abs(csr - csr.T)
-    for i, j in _places(apart, apart.data > _CLOSE):
+    apart = abs(csr - csr.T).tocoo()
+    for k in np.flatnonzero(apart.data > _CLOSE)[:1]:
+        i, j = apart.row[k], apart.col[k]
         raise ValueError(
             f"'psm' must be symmetric; entry ({i}, {j}) is {csr[i, j]:g} and entry ({j}, {i}) is {csr[j, i]:g}."
         )
     return csr
-
-
-def _places(csr: Any, bad: Any) -> list[tuple[int, int]]:
-    """Row and column of the first bad entry, if there is one."""
-    first = np.flatnonzero(bad)[:1]
-    rows = np.searchsorted(csr.indptr, first, side="right") - 1
-    return list(zip(rows.tolist(), csr.indices[first].tolist(), strict=True))

@@ -21,7 +21,6 @@ from epluribus._parallel import resolve_jobs, run_all
 from epluribus._text import count, sentence_list
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
-from epluribus.readers import number_chains
 from epluribus.readers.columns import Source
 
 Labels = NDArray[np.unsignedinteger[Any]]
@@ -188,16 +187,7 @@ def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> I
     return n_seen
 
 
-def check_chains(chains: Any, n_draws: int) -> tuple[IntArray, tuple[str, ...] | None]:
-    """The chain of each draw as a number 0, 1, ..., in the order of the chains' names, and these.
-
-    >>> check_chains(["b", "a", "b"], 3)
-    (array([1, 0, 1]), ('a', 'b'))
-    """
-    return number_chains(_one_per_draw(np.asarray(chains), n_draws, "chains"))
-
-
-def _one_per_draw(values: AnyArray, n_draws: int, argument: str) -> AnyArray:
+def one_per_draw(values: AnyArray, n_draws: int, argument: str) -> AnyArray:
     """The values themselves, if there is one for each draw."""
     if values.shape != (n_draws,):
         shapes = f"shape ({n_draws},); got shape {values.shape}"
@@ -244,7 +234,7 @@ def check_weights(weights: Any, n_draws: int, keep: Any = ...) -> FloatArray:
         ) from None
     # Chains by draws, as samplers return them: the rows of the table are in the same order.
     values = values.ravel() if values.ndim == 2 and values.size == n_draws else values
-    values, masked = _one_per_draw(values, n_draws, "weights"), np.ma.getmaskarray(weights).ravel()
+    values, masked = one_per_draw(values, n_draws, "weights"), np.ma.getmaskarray(weights).ravel()
     # Written so that NaN, which is not finite, is refused too.
     for t in np.flatnonzero(masked | ~(np.isfinite(values) & (values >= 0)))[:1]:
         what = "is masked" if masked[t] else f"has {values[t]}"

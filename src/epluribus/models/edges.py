@@ -7,7 +7,7 @@ names. Two forms of one network give the same matrix.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import sparse
 
 from epluribus._files import about, reading
-from epluribus._typing import AnyArray, IntArray
+from epluribus._typing import FloatArray, IntArray
 from epluribus._validate import as_array, check_count, check_memory, need
 from epluribus.models.tables import count_matrix, row_names
 from epluribus.readers.text import read_content, read_table
@@ -138,22 +138,26 @@ def read_bipartite(
         nodes = [[node for node in side if side[node] == k] for k in (0, 1)]
         given = need("networkx", "networks", "A graph").bipartite.biadjacency_matrix(given, *nodes)
         return count_matrix(given, "matrix", weights), list(map(_names, nodes))
-    table = list(given) if isinstance(given, set) else given
-    if isinstance(table, list | tuple):
-        as_array(table, "matrix")  # has rows of one length
-    if not _are_pairs(table):
-        names = [row_names(table), row_names(getattr(table, "T", None))]
-        return count_matrix(table, "matrix", weights), names
-    cells = np.asarray(table, dtype=object)
-    (rows, i), (columns, j) = (_number(cells[:, side].tolist(), "matrix") for side in (0, 1))
-    shape = len(rows), len(columns)
-    entries = sparse.coo_array((_weights(cells[:, 2:], "matrix", weights), (i, j)), shape=shape)
+    if isinstance(given, Set | Iterator):  # the edges of a graph are a set, too
+        given = [tuple(pair) for pair in given]
+    if isinstance(given, Sequence) and len(given) and isinstance(given[0], tuple):
+        cells = list(given)
+    elif _are_pairs(given):
+        cells = np.asarray(given, dtype=object).tolist()
+    else:
+        names = [row_names(given), row_names(getattr(given, "T", None))]
+        return count_matrix(given, "matrix", weights), names
+    first, second, used = _edges(cells, "matrix", weights)
+    (rows, i), (columns, j) = (_number(side, "matrix") for side in (first, second))
+    entries = sparse.coo_array((used, (i, j)), shape=(len(rows), len(columns)))
     matrix = count_matrix(sparse.csr_array(entries), "matrix", weights)
     return matrix, [_names(rows), _names(columns)]
 
 
 def _are_pairs(table: Any) -> bool:
     """Whether each line is a row and a column that meet, perhaps with a weight, and not a row of the matrix."""
+    if not sparse.issparse(table):
+        as_array(table, "matrix")  # has rows of one length
     if sparse.issparse(table) or np.ndim(table) != 2 or np.shape(table)[1] not in (2, 3):
         return False
     cells = np.asarray(table, dtype=object)[:, :2].ravel().tolist()
@@ -190,29 +194,35 @@ def _read(network: Any, n_nodes: int | None, weights: str) -> Network:
         raise ValueError(
             "'adjacency' must have no masked entries. Decide what a missing entry means and fill it."
         )
-    if not isinstance(network, Iterable) and not sparse.issparse(network):
+    if sparse.issparse(network):
+        return _square(network, weights)
+    if not isinstance(network, Iterable):
         raise TypeError(f"'adjacency' must be a network; got a {type(network).__name__}.")
-    if not sparse.issparse(network) and not hasattr(network, "__array__"):
+    if not hasattr(network, "__array__"):
         # A list of lists may be a matrix; pairs of names, and whatever else can be gone through, are edges.
         listed = isinstance(network, Sequence)
-        rows = list(network) if listed else [tuple(edge) for edge in network]
-        if rows and (isinstance(rows[0], tuple) or isinstance(next(iter(rows[0]), 0), str)):
-            return _from_rows(rows, n_nodes, weights, numbers=True)
-        network = rows
-    matrix = sparse.issparse(network)
-    network = network if matrix else as_array(network, "adjacency")
-    shape = network.shape
+        network = list(network) if listed else [tuple(edge) for edge in network]
+        first = network[0] if network else ()
+        if (isinstance(first, tuple) and network) or isinstance(next(iter(first), 0), str):
+            return _from_rows(network, n_nodes, weights, numbers=True)
+    network = as_array(network, "adjacency")
     # Two columns are edges, or three, except that a square table could be either: then it is a matrix.
-    pairs = len(shape) == 2 and shape[1] in (2, 3) and shape[0] != shape[1]
-    if not matrix and (n_nodes is not None or pairs):
-        rows = network.reshape(-1, 2) if network.size == 0 else network
-        return _from_rows(rows.tolist(), n_nodes, weights, numbers=True)
-    if len(shape) == 2 and shape[0] == shape[1]:
-        return Network(count_matrix(network, "adjacency", weights), None, one_way=False)
-    raise ValueError(
-        "'adjacency' must be a square matrix, a graph, a data frame, a file, or edges with two "
-        f"columns; got shape {shape}."
+    pairs = (
+        network.ndim == 2 and network.shape[1] in (2, 3) and network.shape[0] != network.shape[1]
     )
+    if n_nodes is not None or pairs:
+        return _from_rows(network.tolist(), n_nodes, weights, numbers=True)
+    return _square(network, weights)
+
+
+def _square(matrix: Any, weights: str) -> Network:
+    """A network from a square matrix, dense or sparse."""
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            "'adjacency' must be a square matrix, a graph, a data frame, a file, or edges with two "
+            f"columns; got shape {matrix.shape}."
+        )
+    return Network(count_matrix(matrix, "adjacency", weights), None, one_way=False)
 
 
 def _as_graph(network: Any) -> Any:
@@ -245,19 +255,12 @@ def graph_to_matrix(graph: Any, weights: str = "ignore") -> sparse.csr_array:
 
 def _from_rows(rows: Any, n_nodes: int | None, weights: str, numbers: bool = False) -> Network:
     """A network from its edges, two nodes and perhaps a weight each: nodes are numbers, or have names."""
-    lengths = {len(row) if isinstance(row, tuple | list) else 0 for row in rows}
-    if not (lengths <= {2} or lengths == {3}):
-        raise ValueError(
-            "'adjacency' must be a square matrix with the same names on both sides, or edges with two nodes in "
-            f"each and perhaps a weight; got {' or '.join(map(str, sorted(lengths)))} entries in each."
-        )
-    ends = [row[0] for row in rows] + [row[1] for row in rows]
-    used = _weights([row[2:] for row in rows], "adjacency", weights)
+    first, second, used = _edges(rows, "adjacency", weights)
+    ends, names = [*first, *second], None
     numbers = numbers and all(isinstance(node, int | float | np.number) for node in ends)
     if numbers or n_nodes is not None:
         places = _node_numbers(ends, n_nodes)
         n = int(places.max(initial=-1)) + 1 if n_nodes is None else n_nodes
-        names = None
     else:
         nodes, places = _number(ends, "adjacency")
         n, names = len(nodes), _names(nodes)
@@ -265,16 +268,24 @@ def _from_rows(rows: Any, n_nodes: int | None, weights: str, numbers: bool = Fal
     return Network(count_matrix(sparse.csr_array(entries), "adjacency", "count"), names)
 
 
-def _weights(cells: Any, argument: str, weights: str) -> AnyArray:
-    """The weight of each edge, from lists of at most one; 1 if there is none or it is to be ignored."""
-    if weights == "ignore" or len(cells) == 0 or len(cells[0]) == 0:
-        return np.ones(len(cells))
-    try:
-        return np.asarray(cells, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
+def _edges(rows: Any, argument: str, weights: str) -> tuple[list[Any], list[Any], FloatArray]:
+    """The first and the second node of each edge, and its weight: 1 if there is none or it is to be ignored."""
+    lengths = {len(row) if isinstance(row, tuple | list) else 0 for row in rows}
+    if not (lengths <= {2} or lengths == {3}):
         raise ValueError(
-            f"'{argument}' must have numbers as weights in the third column."
-        ) from None
+            f"'{argument}' must be a square matrix with the same names on both sides, or edges with two nodes in "
+            f"each and perhaps a weight; got {' or '.join(map(str, sorted(lengths)))} entries in each."
+        )
+    first, second, *given = map(list, zip(*rows, strict=True)) if rows else ([], [])
+    used = np.ones(len(first))
+    if given and weights != "ignore":
+        try:
+            used = np.asarray(given[0], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"'{argument}' must have numbers as weights in the third column."
+            ) from None
+    return first, second, used
 
 
 def _node_numbers(ends: list[Any], n_nodes: int | None) -> IntArray:
@@ -341,8 +352,8 @@ def read_edges(path: str | Path, header: bool | None = None) -> Any:
         comments.
     header : bool, optional
         Whether the first line of edges is a heading. By default it is one if it begins with a usual word
-        such as "source", has a word above a column of numbers, or if its cells occur nowhere else while every
-        other line shares a cell with another one.
+        such as "source", has a word above a column of numbers, or if its words occur nowhere else and most of the
+        other lines share a node with another one.
 
     Returns
     -------
@@ -407,21 +418,14 @@ def _read_matrix(path: Path) -> pd.DataFrame:
 
 def _is_heading(rows: list[list[str]]) -> bool:
     """Whether the first line names the columns: see `read_edges`."""
-    if len(rows) < 2:
+    table = pd.DataFrame(rows)
+    first, rest = table.iloc[0, :2], table.iloc[1:, :2]
+    if rest.empty:
         return False
-    first, *rest = rows
-    columns = [[_is_number(cell) for cell in column] for column in zip(*rows, strict=False)]
-    if first[0].lower() in _HEADINGS or any(all(c[1:]) and not c[0] for c in columns):
+    numbers = table.apply(pd.to_numeric, errors="coerce").notna()
+    if first[0].lower() in _HEADINGS or (numbers[1:].all() & ~numbers.iloc[0]).any():
         return True
-    cells = [set(row[:2]) for row in rest]
-    counts = pd.Series([cell for row in cells for cell in row]).value_counts()
-    apart = not counts.index.intersection(first[:2]).size and not any(map(_is_number, first))
-    return apart and all(any(counts[cell] > 1 for cell in row) for row in cells)
-
-
-def _is_number(word: str) -> bool:
-    """Whether a cell is a number."""
-    try:
-        return bool(float(word) == float(word))
-    except ValueError:
-        return False
+    counts = rest.stack().value_counts()
+    alone = (rest.apply(lambda nodes: nodes.map(counts)) == 1).all(axis=1)
+    known = numbers.iloc[0].any() or first.isin(counts.index).any()
+    return not known and bool(alone.mean() < 0.5)

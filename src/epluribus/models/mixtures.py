@@ -45,13 +45,14 @@ from scipy.special import betainc, gammaln, stdtr
 from epluribus._kernels.mixtures import FIRST
 from epluribus._kernels.states import CATEGORIES, COUNTS, State
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import check_positive, shown
+from epluribus._validate import check_positive
 from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.prior import PartitionLaw, as_prior, cached_tables
 from epluribus.models.tables import (
     check_columns,
     check_known,
     per_column,
+    read_beta,
     read_categories,
     read_counts,
     row_names,
@@ -333,11 +334,7 @@ class BernoulliMixture(CategoricalMixture):
         k_max: int | None = None,
     ) -> None:
         codes = read_counts(y, "y", _BINARY, 1)
-        if np.shape(beta) != (2,):
-            raise ValueError(
-                f"'beta' must be two numbers, the parameters of a Beta prior; got {shown(beta)}."
-            )
-        ones, zeros = (check_positive(value, "beta") for value in beta)
+        ones, zeros = read_beta(beta)
         self.categories = [[0, 1]] * codes.shape[1]
         self._set(codes, [np.array([zeros, ones])] * codes.shape[1])
         self.sides = (Side("items", len(codes), as_prior(prior, alpha, k_max, 1.0), row_names(y)),)

@@ -68,13 +68,14 @@ from scipy import sparse
 from scipy.special import betaincinv, betaln, gammaincinv, gammaln
 
 from epluribus._kernels.states import BINARY, LATENT, POISSON, State
-from epluribus._text import plain_table, to_frame
+from epluribus._text import count, plain_table, to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
-from epluribus._validate import check_positive, shown
+from epluribus._validate import check_positive
 from epluribus.draws import as_draws
 from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.edges import Network, read_bipartite, read_network
 from epluribus.models.prior import PartitionLaw, as_prior
+from epluribus.models.tables import read_beta
 from epluribus.partition import relabel
 
 _TABLE_LIMIT = 1 << 20
@@ -143,17 +144,6 @@ class GammaLaw:
         return np.array([rising, np.log(self.second + n / 2), gammaln(n + 1.0)]), log_gamma
 
 
-def beta_law(beta: Any) -> BetaLaw:
-    """The law with these two parameters, checked."""
-    try:
-        b1, b2 = beta
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"'beta' must be two numbers, such as (0.5, 0.5); got {shown(beta)}."
-        ) from None
-    return BetaLaw(check_positive(b1, "beta"), check_positive(b2, "beta"))
-
-
 class NetworkModel(Model):
     """Base of the block models of networks; a subclass sets `law`."""
 
@@ -188,12 +178,16 @@ class NetworkModel(Model):
         total, loops = int(self._matrix.sum()), int(self._matrix.diagonal().sum())
         return total if self.directed else (total - loops) // 2 + loops
 
-    def __repr__(self) -> str:
+    @property
+    def size(self) -> str:
+        """Nodes and edges in words, such as "77 nodes, 254 edges of total weight 820, undirected"."""
         kind = "directed" if self.directed else "undirected"
         n_pairs = self._matrix.nnz if self.directed else sparse.triu(self._matrix).nnz
-        weights = f" of total weight {self.n_edges}" if n_pairs < self.n_edges else ""
-        size = f"{self.n_items} nodes, {n_pairs} edges{weights}, {kind}"
-        return f"{type(self).__name__}({size}, prior={self.sides[0].prior})"
+        weights = f" of total weight {self.n_edges:,}" if n_pairs < self.n_edges else ""
+        return f"{count(self.n_items, 'node')}, {count(n_pairs, 'edge')}{weights}, {kind}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, prior={self.sides[0].prior})"
 
     # --- blocks ---
 
@@ -426,7 +420,7 @@ class StochasticBlockModel(NetworkModel):
             adjacency, directed, n_nodes, loops=loops, ignore_weights=ignore_weights
         )
         super().__init__(network, alpha, prior, k_max, loops=loops)
-        self.law = beta_law(beta)
+        self.law = BetaLaw(*read_beta(beta))
 
 
 class PoissonBlockModel(NetworkModel):
@@ -509,9 +503,10 @@ class LatentBlockModel(Model):
     Parameters
     ----------
     matrix : array_like, sparse matrix, data frame, graph, pairs of names or path
-        Zeros and ones, of shape (n_rows, n_columns). Or the places of the ones: pairs of names, of a row and
-        of a column, as a list or in two columns of a data frame, perhaps with a weight; a bipartite graph of
-        networkx; the path of a file, as `read_edges` takes it. The draws have the names of rows and columns.
+        Zeros and ones, of shape (n_rows, n_columns). Or the places of the ones: pairs of a row and a column,
+        perhaps with a weight, as a list of tuples, a set or a view, or names in two columns of a data frame; a
+        bipartite graph of networkx; the path of a file, as `read_edges` takes it. The draws have the names of
+        rows and columns.
     ignore_weights : bool, default False
         Whether any entry other than 0, and a pair given several times, counts as 1.
     beta : (float, float), default (0.5, 0.5)
@@ -550,7 +545,7 @@ class LatentBlockModel(Model):
         k_max: int | tuple[int, int] | None = None,
     ) -> None:
         self._matrix, names = read_bipartite(matrix, ignore_weights)
-        self.law = beta_law(beta)
+        self.law = BetaLaw(*read_beta(beta))
         both = zip(_pair(prior, "prior"), _pair(alpha, "alpha"), _pair(k_max, "k_max"), strict=True)
         self.sides = tuple(
             Side(name, n, as_prior(law, a, bound, 0.5), items)
@@ -638,17 +633,11 @@ class BlockTable:
     def columns(self) -> dict[str, Any]:
         """One row for each block: of an undirected network, each block once."""
         K = self.sizes.size
-        upper = np.triu_indices(K) if not self.directed else np.indices((K, K)).reshape(2, -1)
-        g, h = upper
-        return {
-            "from": g,
-            "to": h,
-            "edges": self.edges[g, h],
-            "pairs": self.pairs[g, h],
-            "mean": self.mean[g, h],
-            "low": self.low[g, h],
-            "high": self.high[g, h],
+        g, h = np.indices((K, K)).reshape(2, -1) if self.directed else np.triu_indices(K)
+        cells = {
+            name: getattr(self, name)[g, h] for name in ("edges", "pairs", "mean", "low", "high")
         }
+        return {"from": g, "to": h, **cells}
 
     def to_pandas(self) -> Any:
         """`columns` as a pandas DataFrame."""

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from epluribus._typing import FloatArray, IntArray, LabelsLike
+from epluribus._typing import FloatArray, LabelsLike
 from epluribus._validate import check_choice, check_count, check_positive, shown
 from epluribus.partition import as_labels
 
@@ -199,8 +199,8 @@ class PartitionPrior(PartitionLaw):
         check_choice(self.on_k, ON_K, "on_k")
         check_count(self.k_max, "k_max")
 
-    def _terms(self, n_items: int, n_clusters: int) -> tuple[IntArray, FloatArray]:
-        """The numbers of components k >= K, and log [ p(k) k! / (k - K)! D(k) ] for each."""
+    def _log_weight(self, n_items: int, n_clusters: int) -> float:
+        """The log of the sum of p(k) k! / (k - K)! D(k) over the numbers of components k >= K."""
         a = self.concentration
         # A bounded k ends at k_max. The terms of an unbounded one fall at least as fast as 2^-k once k exceeds a few
         # times K: those left out are below 1e-30 of the sum.
@@ -215,56 +215,19 @@ class PartitionPrior(PartitionLaw):
         }[self.on_k]
         # D(k), and the k! / (k - K)! vectors of labels that give one partition
         log_d = gammaln(k * a) - gammaln(k * a + n_items)
-        return k, log_p + gammaln(k + 1.0) - gammaln(k - n_clusters + 1.0) + log_d
+        return float(logsumexp(log_p + gammaln(k + 1.0) - gammaln(k - n_clusters + 1.0) + log_d))
 
     def tables(self, n_items: int) -> PriorTables:
         """The two tables for `n_items` items."""
         # There are never more clusters than items.
         slots = min(self.k_max, n_items)
-        log_weight = [float(logsumexp(self._terms(n_items, K)[1])) for K in range(1, slots + 1)]
+        log_weight = [self._log_weight(n_items, K) for K in range(1, slots + 1)]
         sizes = np.arange(n_items + 1)
         a = self.concentration
         return PriorTables(bounded(np.array(log_weight)), gammaln(sizes + a) - gammaln(a))
 
     def _seats(self) -> tuple[float, float]:
         return self.concentration, self.concentration
-
-    def components(self, n_clusters: int, n_items: int) -> dict[int, float]:
-        """Exact probabilities p(k | K) of k components, given that K of them are not empty.
-
-        They are proportional to p(k) k! / (k - K)! D(k), whatever the data. The number of components k of a
-        mixture counts empty ones, the number of clusters K does not: say which one you report.
-
-        Parameters
-        ----------
-        n_clusters : int
-            K, the number of clusters.
-        n_items : int
-            Number of items.
-
-        Returns
-        -------
-        dict
-            Probability of each k that is possible.
-
-        Examples
-        --------
-        >>> from epluribus.models import PartitionPrior
-        >>> p = PartitionPrior(k_max=4).components(3, n_items=10)
-        >>> {k: round(value, 3) for k, value in p.items()}
-        {3: 0.426, 4: 0.574}
-        """
-        K = check_count(n_clusters, "n_clusters")
-        N = check_count(n_items, "n_items")
-        if min(self.k_max, N) < K:
-            raise ValueError(
-                f"'n_clusters' must be at most {min(self.k_max, N)}, the largest number of "
-                f"clusters; got {K}."
-            )
-        k, log_terms = self._terms(N, K)
-        # The terms of log_weight[K], normalized: given K, the sizes of the clusters do not depend on k.
-        p = np.exp(log_terms - logsumexp(log_terms))
-        return {int(number): float(value) for number, value in zip(k, p, strict=True) if value > 0}
 
 
 @dataclass(frozen=True)

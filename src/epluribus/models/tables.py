@@ -13,7 +13,7 @@ from scipy import sparse
 
 from epluribus._integers import is_missing
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import as_array, shown
+from epluribus._validate import as_array, check_positive, shown
 
 
 def read_numbers(data: Any, argument: str) -> FloatArray:
@@ -100,6 +100,17 @@ def per_column(
             f"{shown(value)}."
         )
     return np.broadcast_to(values, (n_dims,)).copy()
+
+
+def read_beta(beta: Any) -> tuple[float, float]:
+    """The two parameters of a Beta prior, checked."""
+    try:
+        first, second = beta
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"'beta' must be two numbers, such as (0.5, 0.5); got {shown(beta)}."
+        ) from None
+    return check_positive(first, "beta"), check_positive(second, "beta")
 
 
 def read_counts(data: Any, argument: str, way_out: str, high: float = np.inf) -> IntArray:

@@ -7,9 +7,8 @@ and return an array `axes`. They need matplotlib: ``pip install "epluribus[plots
 from collections.abc import Callable
 from typing import Any
 
-from epluribus.plots._compare import alluvial
 from epluribus.plots._data import histogram, pairs, scatter
-from epluribus.plots._draws import loss_trace, n_clusters, partition_map, plausibility
+from epluribus.plots._draws import alluvial, loss_trace, n_clusters, partition_map, plausibility
 from epluribus.plots._network import blocks, network
 from epluribus.plots._uncertainty import ball_bounds, certainty, similarity
 from epluribus.uncertainty import credible_ball

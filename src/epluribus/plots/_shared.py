@@ -55,8 +55,8 @@ def check_axes(
 ) -> Any:
     """The given Axes as an array of this shape, or those of a new figure."""
     if axes is None:
-        figure = import_pyplot().figure(figsize=figsize, layout=layout)
-        return figure.subplots(n_rows, n_columns, squeeze=False)
+        size = {"figsize": figsize, "layout": layout}
+        return import_pyplot().subplots(n_rows, n_columns, squeeze=False, **size)[1]
     if np.size(axes) != n_rows * n_columns:
         raise ValueError(
             f"'axes' must hold {n_rows} x {n_columns} Axes; got {np.size(axes)}. "

@@ -163,7 +163,11 @@ def _to_array(z: Any, argument: str) -> AnyArray:
 
 
 def number_chains(chains: AnyArray) -> tuple[IntArray, tuple[str, ...] | None]:
-    """The chains of the draws as numbers 0, 1, ..., in the order of their names, and these."""
+    """The chains of the draws as numbers 0, 1, ..., in the order of their names, and these.
+
+    >>> number_chains(np.array(["b", "a", "b"]))
+    (array([1, 0, 1]), ('a', 'b'))
+    """
     # A missing chain would become one more chain, of draws that do not belong together.
     masked = np.ma.getmaskarray(chains)
     bad = next((t for t, one in enumerate(chains) if masked[t] or is_missing(one)), None)

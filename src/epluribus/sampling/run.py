@@ -283,13 +283,16 @@ def first_labels(
     """
     if start is None:
         # The extremes first: if two chains agree, they have come from both ends.
-        kinds = [c + model.weak_items for c in range(len(rngs))]
-        pairs = list(zip(kinds, rngs, strict=True))
         weak = model.weak_items
-        return [tuple(_make(k, side, rng, weak) for side in model.sides) for k, rng in pairs]
+        kinds = enumerate(rngs, start=int(weak))
+        return [tuple(_make(k, side, rng, weak) for side in model.sides) for k, rng in kinds]
     if isinstance(start, Trace):
-        start = _last_of_best(start)
-    starts = (start,) if len(model.sides) == 1 else start
+        # The last draw of the best chain; chains lie end to end.
+        last = (best_chain(start) + 1) * start.n_draws - 1
+        both = [draws for draws in (start.draws, start.column_draws) if draws is not None]
+        starts: Any = tuple(np.asarray(draws[last]) for draws in both)
+    else:
+        starts = (start,) if len(model.sides) == 1 else start
     if not isinstance(starts, tuple | list) or len(starts) != len(model.sides):
         names = " and ".join(side.name for side in model.sides)
         raise TypeError(f"'start' must be a trace or two partitions, of {names}.")
@@ -304,22 +307,12 @@ def best_chain(trace: Any) -> int:
 
 def describe_start(start: Any) -> str:
     """Where the chains began, in words, for the record."""
-    if start is None:
-        return "dispersed"
-    if isinstance(start, Trace):
-        chain = best_chain(start)
-        return (
-            f"all chains from the last draw of chain {chain} (counted from 0) of an earlier run, the best of "
-            f"{start.n_chains}: that they agree does not show that they have found the posterior"
-        )
-    return "from labels that were given"
-
-
-def _last_of_best(trace: Any) -> Any:
-    """The last draw of the best chain: labels, or those of rows and of columns."""
-    last = (best_chain(trace) + 1) * trace.n_draws - 1  # chains lie end to end
-    rows = np.asarray(trace.draws[last])
-    return rows if trace.column_draws is None else (rows, np.asarray(trace.column_draws[last]))
+    if not isinstance(start, Trace):
+        return "dispersed" if start is None else "from labels that were given"
+    return (
+        f"all chains from the last draw of chain {best_chain(start)} (counted from 0) of an earlier run, the best "
+        f"of {start.n_chains}: that they agree does not show that they have found the posterior"
+    )
 
 
 def _make(kind: int, side: Side, rng: np.random.Generator, weak: bool) -> IntArray:
@@ -442,13 +435,17 @@ def _make_trace(
     number = np.repeat(np.arange(len(chains)), n)
     # The best partition that any chain has seen at any step: it need not be one of the draws.
     best = chains[int(np.argmax([chain.running[1] for chain in chains]))]
-    draws, n_clusters, best_labels = [], [], []
     origin = f"The draws were made with the samplers of epluribus from the model {model!r}."
-    for s, side in enumerate(model.sides):
-        labels = np.concatenate([chain.labels[s][:n] for chain in chains])
-        draws.append(Draws(labels, chains=number, items=side.items).with_origin(origin))
-        n_clusters.append(np.array([chain.n_clusters[s, :n] for chain in chains]))
-        best_labels.append(relabel(best.records[s].best))
+    draws = [
+        Draws(
+            np.concatenate([chain.labels[s][:n] for chain in chains]),
+            chains=number,
+            items=side.items,
+        ).with_origin(origin)
+        for s, side in enumerate(model.sides)
+    ]
+    n_clusters = np.array([chain.n_clusters[:, :n] for chain in chains]).swapaxes(0, 1)
+    best_labels = [relabel(record.best) for record in best.records]
     two = len(model.sides) == 2
     return Trace(
         draws=draws[0],

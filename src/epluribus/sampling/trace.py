@@ -45,14 +45,6 @@ class Diagnostics(Shown):
         return {one.name: one.ess_tail for one in self.agreement.series}
 
     @property
-    def disagreement(self) -> float:
-        """Largest difference between two chains of the probability that two items share a cluster.
-
-        NaN with one chain.
-        """
-        return self.agreement.difference
-
-    @property
     def ok(self) -> bool:
         """Whether no problem was found."""
         return not self.problems
@@ -155,11 +147,10 @@ class Trace(Shown):
         agreement = chain_agreement(self.draws, series=series)
         # Chains that disagree have few effective draws in any case: that is one problem, not two. Which of
         # them is off is said with its log posterior, which the agreement does not know.
+        problems = _too_few(agreement)
         if agreement.agree is False:
             apart = describe_apart(self.log_posterior) or (agreement.advice,)
-            problems: tuple[str, ...] = (agreement.sentence, *apart)
-        else:
-            problems = _too_few(agreement)
+            problems = (agreement.sentence, *apart)
         if warn and problems:
             warnings.warn(" ".join(problems), stacklevel=2)
         return Diagnostics(agreement, problems)
@@ -195,15 +186,11 @@ class Trace(Shown):
             `column_labels` and `column_n_clusters`.
         """
         xarray = need("xarray", "arviz", "A labeled array")
-        data = {
-            "labels": (("chain", "draw", "item"), self._by_chain(self.draws)),
-            "log_posterior": (("chain", "draw"), self.log_posterior),
-            "n_clusters": (("chain", "draw"), self.n_clusters),
-        }
-        if self.column_draws is not None:
-            columns = self._by_chain(self.column_draws)
-            data["column_labels"] = (("chain", "draw", "column"), columns)
-            data["column_n_clusters"] = (("chain", "draw"), np.asarray(self.column_n_clusters))
+        data: dict[str, Any] = {"log_posterior": (("chain", "draw"), self.log_posterior)}
+        counts = (self.n_clusters, self.column_n_clusters)
+        for (name, draws, _), item, K in zip(self._sides, ("item", "column"), counts, strict=False):
+            data[f"{name}labels"] = (("chain", "draw", item), self._by_chain(draws))
+            data[f"{name}n_clusters"] = (("chain", "draw"), K)
         # As JSON: attributes of a netCDF file cannot be mappings.
         return xarray.Dataset(data, attrs={"acceptance": json.dumps(self.acceptance)})
 
@@ -219,20 +206,23 @@ class Trace(Shown):
         path : str or Path
         """
         arrays: dict[str, Any] = {
-            "labels": self._by_chain(self.draws),
             "log_posterior": self.log_posterior,
             "n_clusters": self.n_clusters,
-            "map_labels": self.map_labels,
             "origin": np.array(self.draws.origin),
         }
-        if self.draws.items is not None:
-            arrays["items"] = np.array(self.draws.items)
-        if self.column_draws is not None:
-            arrays["column_labels"] = self._by_chain(self.column_draws)
-            arrays["column_map_labels"] = self.column_map_labels
-            if self.column_draws.items is not None:
-                arrays["column_items"] = np.array(self.column_draws.items)
+        for name, draws, best in self._sides:
+            arrays |= {f"{name}labels": self._by_chain(draws), f"{name}map_labels": best}
+            if draws.items is not None:
+                arrays[f"{name}items"] = np.array(draws.items)
         write_arrays(Path(path), arrays, compress=True)
+
+    @property
+    def _sides(self) -> list[tuple[str, Draws, Any]]:
+        """Prefix of names, draws and best partition of the items, and of the columns if there are any."""
+        sides: list[tuple[str, Draws, Any]] = [("", self.draws, self.map_labels)]
+        if self.column_draws is not None:
+            sides.append(("column_", self.column_draws, self.column_map_labels))
+        return sides
 
     def _by_chain(self, draws: Draws) -> AnyArray:
         # (n_chains, n_draws, n_items): the chains lie end to end.
@@ -245,27 +235,25 @@ class Trace(Shown):
         )
 
     def _card(self) -> Card:
-        settings = self.settings
+        settings, report = self.settings, self.diagnostics(warn=False)
+        ended = ", interrupted" if self.interrupted else ""
         title = (
             f"{self.n_chains} chains of {self.n_draws:,} draws, {settings['thin']:,} steps apart "
-            f"after a burn-in of {settings['burn']:,}"
-            + (", interrupted" if self.interrupted else "")
+            f"after a burn-in of {settings['burn']:,}{ended}"
         )
         columns = self.column_n_clusters
+        rates = [f"{name} {100 * rate:.2g}%" for name, rate in self.acceptance.items()]
+        K = count(int(self.map_labels.max()) + 1, "cluster")
         facts = {
             # Not the usual starts, which have one word.
             "started": settings["start"] if " " in settings.get("start", "") else "",
-            "extended": _extended(settings.get("extensions", 0), self.diagnostics(warn=False)),
+            "extended": _extended(settings.get("extensions", 0), report),
             "clusters": _distribution(self.n_clusters),
             "of columns": "" if columns is None else _distribution(columns),
-            "accepted": ", ".join(
-                f"{name} {100 * rate:.2g}%" for name, rate in self.acceptance.items()
-            ),
-            "best seen": f"log posterior {self.map_log_posterior:.3f}, "
-            f"{count(int(self.map_labels.max()) + 1, 'cluster')}",
+            "accepted": ", ".join(rates),
+            "best seen": f"log posterior {self.map_log_posterior:.3f}, {K}",
         }
-        chains = self.diagnostics(warn=False).parts
-        return Card(title, settings["model"], *settings["prior"], Facts(facts), *chains)
+        return Card(title, settings["model"], *settings["prior"], Facts(facts), *report.parts)
 
 
 def _extended(times: int, report: Diagnostics) -> str:
@@ -292,13 +280,14 @@ def _distribution(n_clusters: IntArray) -> str:
 def _too_few(agreement: Agreement) -> tuple[str, ...]:
     """That the draws are worth few independent ones, and what to do about it; empty otherwise."""
     # The smaller one, of the bulk and of the tails; NaN, from few draws, is not below.
-    least = {one.name: min(one.ess_bulk, one.ess_tail) for one in agreement.series}
+    worths = [(min(one.ess_bulk, one.ess_tail), one.name) for one in agreement.series]
     # With 100 a probability near 1/2 has a standard error of 0.05.
-    few = sorted((worth, name) for name, worth in least.items() if worth < 100)
+    few = [pair for pair in worths if pair[0] < 100]
     if not few:
         return ()
+    worth, name = min(few)
     return (
-        f"The draws are worth only {few[0][0]:.0f} independent ones ({few[0][1]}). Take more draws, or "
+        f"The draws are worth only {worth:.0f} independent ones ({name}). Take more draws, or "
         "a larger 'thin'.",
     )
 

@@ -12,11 +12,11 @@ from epluribus import losses
 from epluribus._cards import Card, Rows, Shown, Table
 from epluribus._parallel import Stopper
 from epluribus._text import to_frame, worded
-from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
+from epluribus._typing import DrawsLike, FloatArray, LossLike, RngLike
 from epluribus._validate import check_positive, make_rng
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws, as_draws
-from epluribus.draws.expected import SimilarityMatrix, draw_losses, matrix_loss
+from epluribus.draws.expected import SimilarityMatrix, expected_loss
 from epluribus.estimate import Estimate
 from epluribus.losses.base import Loss
 from epluribus.losses.values import loss
@@ -136,9 +136,11 @@ def minimize_all(
             "'undecided' must be used with one loss, since estimates that leave out different items cannot be "
             "compared. Call minimize once for each."
         )
-    sample: Any = SimilarityMatrix.of(options["psm"]) if options.get("psm") is not None else draws
-    if not isinstance(sample, SimilarityMatrix):
-        sample = draws = as_draws(sample, LARGE)
+    sample: Any = options.get("psm")
+    if sample is None:
+        sample = draws = as_draws(draws, LARGE)
+    else:
+        sample = SimilarityMatrix.of(sample)
     # One seed for all losses, so that they share the draws searched first and the starts.
     seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
     stopper, found = Stopper(time_limit), []
@@ -150,14 +152,9 @@ def minimize_all(
 
 def set_side_by_side(sample: Draws | SimilarityMatrix, estimates: Sequence[Estimate]) -> Comparison:
     """Every estimate under every loss, and the distance between every two estimates."""
-
-    def expected(labels: IntArray, one: Loss) -> float:
-        if isinstance(sample, SimilarityMatrix):
-            return matrix_loss(labels, sample.matrix, one)
-        return sample.mean(draw_losses(labels, sample, one))
-
+    known: Any = {"psm" if isinstance(sample, SimilarityMatrix) else "draws": sample}
     # Row a, column b: loss b of estimate a. VI is a metric, whatever losses the estimates are for.
-    values = [[expected(a.labels, b.loss) for b in estimates] for a in estimates]
+    values = [[expected_loss(a.labels, loss=b.loss, **known) for b in estimates] for a in estimates]
     distances = [[loss(a.labels, b.labels, "vi") for b in estimates] for a in estimates]
     return Comparison(tuple(estimates), np.array(values), np.array(distances))
 

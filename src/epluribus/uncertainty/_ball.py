@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epluribus._cards import Card, Shown, Table
+from epluribus._cards import Card, Rows, Table
 from epluribus._text import count, span, worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
@@ -43,7 +43,7 @@ _BOUNDS = ("horizontal", "upper", "lower")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CredibleBall(Shown):
+class CredibleBall(Rows):
     """A credible ball around an estimate, and the partitions at its edge.
 
     Bounds are arrays of shape (n_ties, n_items), one partition per row in canonical form: all those
@@ -87,22 +87,25 @@ class CredibleBall(Shown):
         named = {"loss": self.loss.name, "labels": self.labels.tolist()}
         return {**facts, **named, "bounds": bounds}
 
-    def _card(self) -> Card:
+    def columns(self) -> dict[str, Any]:
+        """The bounds as lists by name."""
         # A bound may be several partitions, tied in distance, with different numbers of clusters.
         n_clusters = [getattr(self, name).max(axis=1) + 1 for name in _BOUNDS]
-        columns = {
+        return {
             "bound": ["horizontal", "upper vertical", "lower vertical"],
             "clusters": [span(k.min(), k.max(), link="-") for k in n_clusters],
             "distance": self.distances.tolist(),
             "partitions": [len(k) for k in n_clusters],
         }
+
+    def _card(self) -> Card:
         k, n = int(self.labels.max()) + 1, len(self.labels)
         title = f"{100 * self.level:g}% credible ball around {count(k, 'cluster')} of {count(n, 'item')}"
         return Card(
             worded(title, self.kind),
             f"radius {self.loss.with_unit(f'{self.radius:.6g}')} ({self.loss.name}), "
             f"mass {self.mass:.4g}, {count(self.n_inside, 'distinct partition')} inside",
-            Table(columns),
+            Table(self.columns()),
             *self.changes,
         )
 
@@ -119,7 +122,7 @@ class CredibleBall(Shown):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class NClusters(Shown):
+class NClusters(Rows):
     """Posterior of the number of clusters; see `n_clusters_posterior`."""
 
     values: IntArray
@@ -144,6 +147,10 @@ class NClusters(Shown):
     def probability(self, n_clusters: int) -> float:
         """Posterior probability of exactly this many clusters."""
         return float(self.probabilities[self.values == n_clusters].sum())
+
+    def columns(self) -> dict[str, Any]:
+        """The numbers and their probabilities as arrays by name."""
+        return {"clusters": self.values, "probability": self.probabilities}
 
     def _card(self) -> Card:
         lines = [

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from epluribus import losses
-from epluribus._cards import Alert, Card, Shown, Table
+from epluribus._cards import Alert, Card, Rows, Table
 from epluribus._parallel import Stopper, resolve_jobs
 from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, percent, percents, sentence_list
@@ -52,7 +52,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Modes(Shown):
+class Modes(Rows):
     """Partitions with weights that stand for the draws, the heaviest first."""
 
     labels: IntArray
@@ -190,16 +190,22 @@ class Modes(Shown):
     def __len__(self) -> int:
         return self.n_modes
 
-    def _card(self) -> Card:
-        columns: dict[str, list[Any]] = {
-            "mode": [str(m) for m in range(self.n_modes)],
-            "weight": [f"{weight:.3f}" for weight in self.weights],
+    def columns(self) -> dict[str, Any]:
+        """The modes with their weights, as lists by name."""
+        columns = {
+            "mode": list(range(self.n_modes)),
+            "weight": [float(weight) for weight in self.weights],
             "clusters": [int(labels.max()) + 1 for labels in self.labels],
             "entries": self.entries.tolist(),
             "loss within": [float(value) for value in self.expected_losses],
         }
         if self.ensemble:  # no order, no entries
             del columns["entries"]
+        return columns
+
+    def _card(self) -> Card:
+        columns = self.columns()
+        columns["weight"] = [f"{weight:.3f}" for weight in self.weights]
         verdict = Alert(self.sentence) if self.fair is False else self.sentence
         return Card("", verdict, Table(columns), heading=count(self.n_modes, "mode"), indent="")
 
