@@ -175,10 +175,10 @@ def move_pairs(
 ):  # fmt: skip
     """Move two of the items at a time where that lowers the loss; returns the number of moves, and the change.
 
-    To the best move of each item, though it may raise the loss, comes that of another one which looks best then: to
-    its own best cluster, to one of the two clusters, or to a new one. So items change places where none can move
-    alone, because a change of A costs more than it gains. ``costs[i, s]``, the tangent in J_t, `single`, and
-    ``second[i]``, the best other cluster, are WORK; there must be three empty slots.
+    An item goes to its best other cluster or to a new one, though that may raise the loss, and then that other item
+    moves which looks best: to its own best cluster, to one of the two, or to a new one. So items change places where
+    none can move alone, because a change of A costs more than it gains. ``costs[i, s]``, the tangent in J_t, `single`,
+    and ``second[i]``, the best other cluster, are WORK; there must be three empty slots.
     """
     moves, change, n = 0, 0.0, float(labels.shape[0])
     tables = rows, by_joint, kinds, n_seen, steps, labels, sizes, counts, gains, joint
@@ -195,42 +195,49 @@ def move_pairs(
             if cost < low and s != own and sizes[s] + sizes[own] > 1:
                 second[i], low = s, cost
     for i in items:
-        a, b, new = labels[i], second[i], 0
-        if stop[0] != 0 or b < 0 or a == b or sizes[a] + sizes[b] == 1:
-            continue
-        between = area[0] - size_steps[sizes[a] - 1] + size_steps[sizes[b]]
-        sizes[a] -= 1
-        sizes[b] += 1
-        k = used + int(sizes[b] == 1) - int(sizes[a] == 0)
+        a, new = labels[i], 0
         while sizes[new] > 0:
             new += 1
-        low, other, target, at = np.inf, -1, -1, 0.0
-        for j in items:
-            c = labels[j]
-            for d in (second[j], a, b, new):
-                then = k + int(sizes[d] == 0) - int(sizes[c] == 1)
-                if j == i or d == c or d < 0 or d >= end or then < k_min or then > k_max:
-                    continue
-                there = between - size_steps[sizes[c] - 1] + size_steps[sizes[d]]
-                cost = costs[j, d] - costs[j, c] + on_curve(there, curve, start, unit)
-                if cost < low:
-                    low, other, target, at = cost, j, d, there
-        sizes[a] += 1
-        sizes[b] -= 1
-        low += costs[i, b] - costs[i, a] - on_curve(area[0], curve, start, unit)
-        if low >= 0.0:
-            continue
-        c, before = labels[other], area[0]
-        move_item(i, a, b, *tables)
-        move_item(other, c, target, *tables)
-        area[0] = at
-        after = total_loss(code, f0, weights, joint, area, group, n)
-        if after < now - tolerance:
-            used, moves, change, now = used_slots(sizes)[0], moves + 2, change + after - now, after
-            continue
-        area[0] = before
-        move_item(other, target, c, *tables)
-        move_item(i, b, a, *tables)
+        for b in (second[i], new):
+            if stop[0] != 0 or b < 0 or a == b or sizes[a] + sizes[b] == 1:
+                continue
+            between = area[0] - size_steps[sizes[a] - 1] + size_steps[sizes[b]]
+            sizes[a] -= 1
+            sizes[b] += 1
+            k, spare = used + int(sizes[b] == 1) - int(sizes[a] == 0), 0
+            while sizes[spare] > 0:
+                spare += 1
+            low, other, target, at = np.inf, -1, -1, 0.0
+            for j in items:
+                c = labels[j]
+                for d in (second[j], a, b, spare):
+                    then = k + int(sizes[d] == 0) - int(sizes[c] == 1)
+                    if j == i or d == c or d < 0 or d >= end or then < k_min or then > k_max:
+                        continue
+                    there = between - size_steps[sizes[c] - 1] + size_steps[sizes[d]]
+                    cost = costs[j, d] - costs[j, c] + on_curve(there, curve, start, unit)
+                    if cost < low:
+                        low, other, target, at = cost, j, d, there
+            sizes[a] += 1
+            sizes[b] -= 1
+            if low + costs[i, b] - costs[i, a] >= on_curve(area[0], curve, start, unit):
+                continue
+            c, before = labels[other], area[0]
+            move_item(i, a, b, *tables)
+            move_item(other, c, target, *tables)
+            area[0] = at
+            after = total_loss(code, f0, weights, joint, area, group, n)
+            if after < now - tolerance:
+                used, moves, change, now = (
+                    used_slots(sizes)[0],
+                    moves + 2,
+                    change + after - now,
+                    after,
+                )
+                break
+            area[0] = before
+            move_item(other, target, c, *tables)
+            move_item(i, b, a, *tables)
     return moves, change
 
 
