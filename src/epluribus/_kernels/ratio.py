@@ -196,10 +196,12 @@ def move_pairs(
                 second[i], low = s, cost
     for i in items:
         a, new = labels[i], 0
+        if used + 2 > sizes.shape[0] or stop[0] != 0:
+            break
         while sizes[new] > 0:
             new += 1
         for b in (second[i], new):
-            if stop[0] != 0 or b < 0 or a == b or sizes[a] + sizes[b] == 1:
+            if b < 0 or b >= end or a == b or sizes[a] + sizes[b] == 1:
                 continue
             between = area[0] - size_steps[sizes[a] - 1] + size_steps[sizes[b]]
             sizes[a] -= 1
