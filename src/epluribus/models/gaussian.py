@@ -84,7 +84,8 @@ class GaussianMixture(Mixture):
         Shape of the Gamma prior of a precision: 0.5, or 1.5 for full covariance.
     delta : float or array_like of shape (n_dims,), optional
         Its rate, in the unit of y^2: 0.13 s^2 with one coordinate, 0.5 s^2 for the diagonal form with
-        several, 0.1 s^2 for full covariance.
+        several, 0.1 s^2 for full covariance. Groups far narrower than that, such as thirty in one
+        coordinate, are joined unless it is smaller.
     mean : float or array_like of shape (n_dims,), optional
         Prior mean; by default that of each column.
     prior : str or PartitionLaw, default 'uniform'
