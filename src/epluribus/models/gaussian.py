@@ -246,7 +246,7 @@ class GaussianMixture(Mixture):
         slots, n = partitions[0].slots, np.arange(n_items + 1)
         logs = np.log(self.unit)
         if self.covariance == "full":
-            kind, shape, hyper = FULL, (slots * (d + 1) + 2, d + 1), np.array([self._freedom])
+            kind, shape, hyper = FULL, (slots * (d + 1) + 1, d + 1), np.array([self._freedom])
             constant = self._constant(n, d) - n * logs.sum()
         else:
             kind, shape, hyper = GAUSSIAN, (slots * d, 4), np.concatenate([[self.gamma], logs])
