@@ -117,6 +117,8 @@ def sweep(
     together. No move is made that does not lower the loss. `costs`, `single` and `areas` are WORK.
     """
     moves, change, n = 0, 0.0, float(labels.shape[0])
+    tables = rows, by_joint, kinds, n_seen, steps, labels, sizes, counts, gains, joint
+    exactly = n, rows, weights, steps, joint, group
     used, top = used_slots(sizes)
     now = total_loss(code, f0, weights, joint, area, group, n)
     for x in range(order.shape[0]):
@@ -131,9 +133,7 @@ def sweep(
         for s in range(end):
             areas[s] = without + size_steps[sizes[s] - int(s == own)]
         if exact:
-            item_costs(
-                code, f0, i, 0, end, n, rows, weights, steps, joint, group, own, areas, counts, costs
-            )  # fmt: skip
+            item_costs(code, f0, i, 0, end, *exactly, own, areas, counts, costs)
             now = costs[own] if own >= 0 else np.inf
             here = now
         else:
@@ -148,9 +148,7 @@ def sweep(
             if s != own and allowed and costs[s] < low:
                 best, low = s, costs[s]
         if best >= 0 and not exact:
-            item_costs(
-                code, f0, i, best, best + 1, n, rows, weights, steps, joint, group, own, areas, counts, costs
-            )  # fmt: skip
+            item_costs(code, f0, i, best, best + 1, *exactly, own, areas, counts, costs)
             low = costs[best]
         if best < 0 or low >= now - tolerance:
             continue
@@ -158,9 +156,7 @@ def sweep(
             change += low - now
         now, area[0] = low, areas[best]
         used += (sizes[best] == 0) - int(alone)
-        move_item(
-            i, own, best, rows, by_joint, kinds, n_seen, steps, labels, sizes, counts, gains, joint
-        )
+        move_item(i, own, best, *tables)
         moves += 1
         top = max(top, best + 1)
         while top > 0 and sizes[top - 1] == 0:
@@ -230,12 +226,8 @@ def move_pairs(
             area[0] = at
             after = total_loss(code, f0, weights, joint, area, group, n)
             if after < now - tolerance:
-                used, moves, change, now = (
-                    used_slots(sizes)[0],
-                    moves + 2,
-                    change + after - now,
-                    after,
-                )
+                used, moves = used_slots(sizes)[0], moves + 2
+                change, now = change + after - now, after
                 break
             area[0] = before
             move_item(other, target, c, *tables)

@@ -224,13 +224,13 @@ class LocalSearch:
             draw = np.where(draw < 0, draw.max() + 1 + np.arange(len(draw)), draw)
         group, own = draw == draw[i], labels == labels[i]
         kind = rng.integers(6)
-        # With as many clusters as are allowed no item can open one, with as few none that is alone can leave
-        # its own, and where items must be apart one that comes makes another one go. Then an item is also tried
-        # alone, which makes two others join, or lets one close; or it goes, with the items of its cluster that the
-        # draw has with it or without, to a cluster of other items of the group.
-        k, bounds = self.n_clusters, self.bounds
-        tight = self.apart or k == bounds.k_max or k == bounds.k_min > 1
-        if tight and rng.integers(5) < 3:
+        # With as many clusters as are allowed, or as few, mostly one item opens a cluster and two others are joined.
+        if self._tight and self.settings.free:
+            if rng.integers(5) < 4:
+                return self.attempt(np.array([i]))
+        # Where items must be apart, one that comes makes another one go. Then an item is also tried alone; or it goes,
+        # with the items of its cluster that the draw has with it or without, to a cluster of other items of the group.
+        elif (self._tight or self.apart) and rng.integers(5) < 3:
             mates = np.flatnonzero(group & ~own)
             if len(mates) == 0 or rng.integers(3) == 0:
                 return self.attempt(np.array([i]))
@@ -250,6 +250,11 @@ class LocalSearch:
         elif kind == 4:
             return self.attempt(np.flatnonzero(own), relabel(draw[own]))
         return self.attempt(np.flatnonzero(group))
+
+    @property
+    def _tight(self) -> bool:
+        """Whether there are as many clusters as are allowed, or as few."""
+        return self.n_clusters in (self.bounds.k_max, self.bounds.k_min) and self.n_clusters > 1
 
     def attempt(
         self, items: IntArray, parts: IntArray | None = None, target: int | None = None
@@ -275,8 +280,9 @@ class LocalSearch:
         if len(items) == 0 or (len(near) == len(items) and touched.sum() == n_new == 1):
             return np.inf
         new = np.flatnonzero(state.sizes == 0)[:n_new] if target is None else np.array([target])
+        k, tight = state.n_clusters, self._tight
         change = state.move(items, new[parts])
-        if state.n_clusters > self.bounds.k_max and n_new == 1:
+        if tight and k < state.n_clusters and n_new == 1:
             change += self._join_two(int(new[0]))
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
             order = self.rng.permutation(near)
@@ -298,16 +304,16 @@ class LocalSearch:
         return change
 
     def _join_two(self, new: int) -> float:
-        """Join a random cluster, not the new one, with the best of the others; the change."""
+        """Join the two clusters, not the new one, whose join is best; the change."""
         state = self.state
-        slots = np.flatnonzero(state.sizes)
-        a = int(self.rng.choice(slots[slots != new]))
-        row = state.join_row(a)
-        row[new] = np.inf
-        if row.min() == np.inf:
+        closed = np.zeros((len(state.sizes), len(state.sizes)), dtype=np.bool_)
+        closed[new] = closed[:, new] = True
+        partner, least, _ = state.best_joins(closed)
+        a = int(least.argmin())
+        if least[a] == np.inf:
             return 0.0
         members = np.flatnonzero(state.labels == a)
-        return state.move(members, np.full(len(members), row.argmin()))
+        return state.move(members, np.full(len(members), partner[a]))
 
 
 def common_blocks(first: IntArray, *others: IntArray) -> IntArray:

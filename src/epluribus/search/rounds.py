@@ -6,7 +6,7 @@
    that draws have together are tried as clusters, until several kicks in a row have led back.
 3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
    confirmed, once or a few times, or after several rounds in a row that found nothing better: 8 where rounds
-   are cheap, 1 where they are expensive. With a time limit to be used these numbers are ten times larger.
+   are cheap, 2 with bounds, 1 where they are expensive. With a time limit these numbers are ten times larger.
 
 Rounds look at all draws, or at some of many (`starts.few_draws`); the best partition is then settled on all draws.
 In the end it is compared with partitions that anybody would try: one cluster, all items apart, the given starts,
@@ -42,7 +42,7 @@ _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
 _PATIENCE, _LONGER = (6, 8), 10
 """Rounds in a row without success that end a search, for losses that are not linear and for others, one where sweeps
-are expensive; and how many times more rounds a search with a time limit makes."""
+are expensive, two of linear losses with bounds; and how many times more rounds a search with a time limit makes."""
 _BY_VALUE = attrgetter("value")
 
 
@@ -142,6 +142,9 @@ class Search:
         asked = self.bounded or not settings.free  # harder than a free search
         needed = 1 + (problem.cells <= _TINY) + 2 * (not problem.loss.linear) + asked
         patience = 1 if self.expensive else _PATIENCE[problem.loss.linear]
+        # With bounds kicks find more than rounds.
+        if self.bounded and settings.free and problem.loss.linear:
+            patience = min(patience, 2)
         plan, rounds = self.plan, self._in_turn(problem, settings)
         limits = [(min(plan.usual, plan.n_starts), needed, patience)]
         if self.stopper.patient or plan.n_starts > plan.usual:
@@ -235,13 +238,11 @@ class Search:
         if best.problem.loss.linear:
             many = max(_KICKS, min(2 * best.n_clusters, _MOST_KICKS))
             most = _MORE_KICKS if best.problem.cells <= _QUICK else many
-        if self.bounded:  # single items seldom move where clusters may be neither opened nor closed
-            most *= 2
         # Where many items fit nowhere, joining two of them raises the loss, but joining all may lower it.
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
             # Several that led back: there is little more to find. With bounds most kicks lead elsewhere, and up.
-            if self.stopper.stopped or returned >= max(8, most // 8):
+            if self.stopper.stopped or returned >= 8:
                 break
             led_back = abs(best.kick()) <= 8 * best.tolerance
             returned += 1.0 if led_back else 0.25 * self.bounded

@@ -345,7 +345,8 @@ class RatioState(TableState):
         # The curve reaches as far as four items that move out of the largest cluster, or into it.
         unit = float(p.size_steps[min(self.sizes.max(initial=1), p.n_items - 1)]) / 4 or 1.0
         ratio.slopes(*self.f0, *self._sums, unit, by_joint, curve)
-        if self.f0[0] == ratio.OMARI:  # it has no kinks, and among items all alike its tangent leads further
+        # omARI has no kinks, and among items all alike its tangent leads further.
+        if self.f0[0] == ratio.OMARI:
             curve = np.linspace(curve[12], curve[20], 9)
         return by_joint, curve, self.area[0] - len(curve) // 2 * unit, unit
 
