@@ -131,7 +131,7 @@ def certificate(
         a metric, that is taken on trust.
     time_limit : float, optional
         Seconds after which the bound reached by then is returned: it holds, and a longer run may improve it.
-        By default work is counted instead, up to about a minute of one core: the same draws give the same
+        By default work is counted instead, up to about half a minute of one core: the same draws give the same
         certificate everywhere.
     n_jobs : int, optional
         Threads; all cores by default.

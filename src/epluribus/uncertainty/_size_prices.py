@@ -51,15 +51,15 @@ MOST_ITEMS = 2000
 """Items above which this is not tried: a row for each item and bin would fill the memory."""
 _BINS, _GROUPS = 96, 64
 """Bins of sizes, and groups of draws at first: all sizes of a hundred items, at a hundredth of the draws."""
-_WORK, _BUDGET = 5e8, 6e10
-"""Bins times groups times squared items in one sweep, and in all: a quarter of a second, and half a minute."""
+_WORK, _BUDGET = 5e8, 3e10
+"""Bins times groups times squared items in one sweep, and in all: a quarter of a second, and at most 15 s."""
 _STEP, _GAIN = 0.15, 0.2
 """Longest step of the prices, and share of the way that rows move in a sweep at first: beyond, the bound falls."""
 _SOFT = 0.05
 """Items whose coefficient is within this, over the size, of the last one chosen are in a row by a share."""
 _SWEEPS = 40
-"""Sweeps between two exact evaluations, each of which takes as long as three sweeps."""
-_CLOSE = 5e-7
+"""Sweeps between two exact evaluations, each of which takes as long as three sweeps of all rows."""
+_CLOSE = 1e-6
 """A gap, as a share of the loss, below which the work ends: it is reported as such."""
 
 _PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
@@ -103,7 +103,7 @@ class SizePrices:
         self.shares = np.ascontiguousarray(draws.shares[keep])
         self.labels = np.ascontiguousarray(draws.distinct[keep])
         # Sum over items of c E log2 m_it.
-        sizes = [np.bincount(row) for row in self.labels]
+        sizes = (np.bincount(row) for row in self.labels)
         logs = [float(size @ np.log2(np.maximum(1, size))) for size in sizes]
         self.constant = cost * float(self.shares @ logs)
         # A sweep takes 4 n_bins n_groups n_items^2 operations: both numbers fall with the items.
@@ -124,7 +124,7 @@ class SizePrices:
         self.x = x.astype(np.float32)
         self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
         self.saved = (self.x, self.w, -np.inf)
-        self.value = np.full(self.x.shape[:2], np.inf)
+        self.value, self.near = np.full(self.x.shape[:2], np.inf), np.ones(self.x.shape[:2], bool)
         self.step, self.gain, self.best = (0.1 if n <= 200 else 0.05), _GAIN, -np.inf
         self.sweeps, self.idle, self.spent = 0, 0, 0.0
         self.lowest: list[tuple[float, int]] = []  # nu and number of clusters of the lowest bounds
@@ -157,11 +157,12 @@ class SizePrices:
         # Tasks of some two megabytes stay in the cache.
         step = max(1, min((1 << 19) // entries, -(-self.n_items // self.n_jobs)))
         ranges = [(i, min(i + step, self.n_items)) for i in range(0, self.n_items, step)]
-        tasks = [partial(work, *each) for each in ranges]
-        run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
+        run_tasks(
+            [partial(work, *each) for each in ranges], n_jobs=self.n_jobs, stopper=self.stopper
+        )
 
     def _rows(self, begin: int, end: int, gain: float, dtype: Any, size: FloatArray) -> None:
-        """Values of the rows of items begin..end-1, and a step of each towards its cheapest form.
+        """Values of the near rows of items begin..end-1, and a step of each towards its cheapest form.
 
         The values are bounds whatever x and w are. `size` is filled with the sums of their absolute terms.
         """
@@ -169,21 +170,25 @@ class SizePrices:
         arrays = (self.x[some], self.w[some], self.groups[some])
         improve_rows(
             begin, *(array.astype(dtype, copy=False) for array in arrays), self.group_shares[some],
-            bins.low, bins.high, *bins.chords, bins.alive, gain, _SOFT,
+            bins.low, bins.high, *bins.chords, bins.alive, self.near[some], gain, _SOFT,
             self.stopper.flag, self.value[some], size[some],
         )  # fmt: skip
 
     def _sweep(self) -> None:
         """One step of all rows, then one of all prices."""
-        n, n_bins, n_groups = self.n_items, len(self.bins.low), self.groups.shape[1]
+        # Most rows are far from the bound: they are looked at in every fifth sweep.
+        again = self.sweeps % 5 == 0 or not self.lowest
+        if again:
+            self.near[:] = True
         gain = max(2.0 / (self.sweeps + 2.0), self.gain)
         work = partial(self._rows, gain=gain, dtype=np.float32, size=np.empty_like(self.value))
-        self._in_threads(work, n * max(n_bins, n_groups))
+        n, n_groups = self.n_items, self.groups.shape[1]
+        self._in_threads(work, n * max(len(self.bins.low), n_groups))
         if self.stopper.flag[0]:
             return
         self.sweeps += 1
-        self.spent += float(n_bins * n_groups * n**2)
-        if self.sweeps % 5 == 1 or not self.lowest:
+        self.spent += float(np.count_nonzero(self.near) * n_groups * n)
+        if again:
             bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers)
             order = np.argsort(bounds, kind="stable")[:3]
             self.lowest = [(float(prices[at]), int(self.numbers[at])) for at in order]
@@ -209,6 +214,7 @@ class SizePrices:
         weights = np.exp((min(sums) - np.array(sums)) / (0.1 * tau * self.n_items))
         self._judge(min(sums))
         mixed = np.tensordot(weights / weights.sum(), pulls, axes=1)
+        self.near = mixed > 1e-6
         return mixed.astype(np.float32)
 
     def _judge(self, value: float) -> None:
@@ -232,6 +238,7 @@ class SizePrices:
     def evaluate(self) -> FloatArray | None:
         """The table of row values in double precision, rounded outward; None if there was no time."""
         size = np.zeros(self.value.shape)
+        self.near = np.ones(self.value.shape, dtype=bool)
         work = partial(self._rows, gain=0.0, dtype=np.float64, size=size)
         self._in_threads(work, 2 * self.n_items * max(len(self.bins.low), self.groups.shape[1]))
         if self.stopper.flag[0]:
@@ -254,7 +261,10 @@ class SizePrices:
         )
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
         self.value = np.ascontiguousarray(table[:, source])
+        self.near = np.ones(self.value.shape, dtype=bool)
         self.lowest, self.best = [], -np.inf
+        # Steps got short where they were: here they would take too long.
+        self.step, self.gain = max(self.step, 0.1 * _STEP), max(self.gain, 0.5 * _GAIN)
         wanted = min(len(self.shares), self.work // len(source))
         if wanted >= 1.5 * self.groups.shape[1]:
             # Alike also in the cheapest rows of the item: the others are far from the bound.
@@ -351,12 +361,9 @@ def by_number(
 
     `values` is the table of row values, (N, K); `constant` is added to its sums.
     """
-
-    def total(nu: float) -> float:
-        return float(bins.with_price(values, nu).min(axis=1).sum())
-
+    totals = [bins.with_price(values, nu).min(axis=1).sum() for nu in _PRICES]
     # For each K the best of the prices.
-    each = np.array([total(nu) for nu in _PRICES]) - _PRICES * numbers[:, None]
+    each = np.array(totals) - _PRICES * numbers[:, None]
     at = each.argmax(axis=1)
     bounds, prices = each[np.arange(len(numbers)), at], _PRICES[at]
     size = abs(constant) + np.abs(bounds) + 2.0 * np.abs(prices) * numbers
