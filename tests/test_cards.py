@@ -48,7 +48,7 @@ KINDS = [
 
 def test_every_result_has_a_card():
     results = [getattr(epl.uncertainty, name) for name in epl.uncertainty.__all__]
-    results += [epl.search.UndecidedCosts, epl.search.Comparison, MethodsText]
+    results += [epl.search.Comparison, MethodsText]
     for kind in filter(lambda one: isinstance(one, type), results):
         assert hasattr(kind, "_repr_html_"), kind
 

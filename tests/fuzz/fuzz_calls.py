@@ -83,7 +83,7 @@ def one(draw, z):
 NAMES = {
     epl: """Draws ConsensusClustering certificate credible_ball expected_loss loss minimize minimize_all modes
         plausibility psm sample soft_draws""",
-    search: "exact greedy merge recombine undecided_costs",
+    search: "exact greedy merge recombine",
     changes: "what_differs",
     uncertainty: """chips cluster_parameters clusters compare credible_set error health items left_out
         n_clusters_posterior probability stability""",

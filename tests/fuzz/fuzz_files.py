@@ -48,7 +48,7 @@ def samples() -> dict[str, list[Path]]:
     np.savez(folder / "z.npz", labels=Z, items=np.array(NAMES))
     np.savez_compressed(folder / "packed.npz", z=Z, mu=Z / 3)
     frame = pd.DataFrame(Z, columns=NAMES)
-    for name in ("z.csv", "z.csv.gz", "z.csv.bz2", "z.csv.xz"):
+    for name in ("z.csv", "z.csv.gz"):
         frame.to_csv(folder / name, index=False)
     frame.to_csv(folder / "z.tsv", sep="\t")
     frame.to_parquet(folder / "z.parquet")

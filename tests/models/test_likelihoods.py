@@ -75,6 +75,8 @@ def medium_models():
         "gaussian": GaussianMixture(far, tau=0.01, delta=0.5, mean=19_000),
         "gaussian 3-d": GaussianMixture(rng.normal(size=(30, 3)) * [1, 10, 0.1]),
         "full": GaussianMixture(np.cumsum(rng.normal(size=(90, 4)), axis=1) * [1, 10, 0.1, 1e5]),
+        # Far items, some of them alone with one other: what a held item changes is close to everything.
+        "full, far": GaussianMixture(np.exp(3 * rng.normal(size=(60, 2)))),
         "gaps": GaussianMixture(
             np.where(rng.random((30, 3)) < 0.2, np.nan, rng.normal(size=(30, 3))) + 1e5
         ),

@@ -75,7 +75,8 @@ def test_log_probabilities_lead_to_soft_draws(read, tmp_path):
     rows = [f"-1.5,{','.join(map(str, row))}" for row in columns.tolist()]
     text = "\n".join([f"lp__,{names}", *rows])
     with pytest.raises(
-        ValueError, match=r"two indices, such as 'log_p.1.1'.*give the file to soft_"
+        ValueError,
+        match=r"item 'log_p.1.1' has -.*, which is not .* see soft_draws\(..., log=True\)",
     ):
         read(text)
     np.testing.assert_allclose(

@@ -1,6 +1,5 @@
 import gzip
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -183,7 +182,7 @@ def test_rds_refused_in_words(tmp_path):
     with pytest.raises(ValueError, match=r"got 'c'"):
         epl.read_draws(path, var="c")
     write_rds(path, Z3.astype(np.int32))
-    with pytest.raises(ValueError, match=r"must be a matrix .* got an array of shape \(2, 5, 4\)"):
+    with pytest.raises(ValueError, match=r"must be a matrix, .* got one of shape \(2, 5, 4\)"):
         epl.read_draws(path)
     write_rds(path, [rows, rows[:3]])
     with pytest.raises(ValueError, match=r"must have one shape; got \[\(3, 4\), \(10, 4\)\]"):
@@ -234,7 +233,7 @@ def test_arrays_of_posterior_and_coda(tmp_path):
     write_array(path, values, dimnames, ("draws_array", "draws", "array"))
     same(epl.read_draws(path))
     write_array(path, values, dict(zip("abc", dimnames.values(), strict=True)))
-    with pytest.raises(ValueError, match=r"must say which dimension is the chain; .* names\(dimn"):
+    with pytest.raises(ValueError, match=r"with a dimension .chain.; .* names\(dimn"):
         epl.read_draws(path)
     flat = values.transpose(1, 0, 2).reshape(10, 5)
     write_array(path, flat, {"draw": [str(t) for t in range(10)], "variable": names}, ("mcmc",))
@@ -283,12 +282,10 @@ def test_continuous_numbers_beside_words_are_refused(tmp_path):
         epl.read_draws(tmp_path / "iris.csv")
 
 
-@pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])
-def test_compressed_whatever_its_name(tmp_path, module):
+def test_compressed_whatever_its_name(tmp_path):
     text = "\n".join(",".join(map(str, row)) for row in Z)
-    packed = import_module(module).compress(text.encode())
-    for name in ("draws.csv", "draws.csv.bz2"):
-        (tmp_path / name).write_bytes(packed)
+    for name in ("draws.csv", "draws.csv.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
         same(epl.read_draws(tmp_path / name), chains=1)
 
 

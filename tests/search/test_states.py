@@ -11,7 +11,7 @@ from epluribus.partition import relabel
 from epluribus.search.members import MemberState
 from epluribus.search.pairs import MatrixProblem, PairCosts, PairState
 from epluribus.search.problem import Problem
-from epluribus.search.state import Bounds, TableState
+from epluribus.search.state import Bounds, RatioState, TableState
 
 MAKERS = {
     "tables": TableState,
@@ -167,3 +167,24 @@ def test_no_cell_counts_more_items_than_there_are():
     z[0] = 0
     problem = Problem.of(epl.Draws(z), losses.get("binder"))
     assert TableState(problem, np.zeros(10, dtype=np.int64)).counts.max() <= 10
+
+
+@pytest.mark.parametrize("name", ["nvi", "nid", "id", "omari"])
+@pytest.mark.parametrize(("k_min", "k_max"), [(1, 24), (3, 4), (8, 8)])
+def test_two_items_move_where_that_lowers_the_loss(name, k_min, k_max):
+    n_moves = 0
+    for seed in range(5):
+        problem, rng = problem_of(seed, name)
+        labels = rng.permutation(np.arange(24) % (4 if k_max == 4 else 8))
+        state, bounds = RatioState(problem, labels), Bounds(k_min, k_max, NEVER)
+        before = state.total()
+        done = state.move_pairs(rng.permutation(24), bounds)
+        sums, area = state.joint.copy(), state.area.copy()
+        assert state.total() - before == pytest.approx(done.change, abs=1e-9)
+        np.testing.assert_allclose(state.joint, sums)
+        np.testing.assert_allclose(state.area, area)
+        assert list(state.sizes) == np.bincount(state.labels, minlength=len(state.sizes)).tolist()
+        assert done.change <= 0
+        assert k_min <= state.n_clusters <= k_max
+        n_moves += done.n_moves
+    assert n_moves > 0 or k_max < 24  # where few clusters are allowed, noise leaves little to move

@@ -111,5 +111,5 @@ def test_the_number_of_clusters_in_words():
     assert "the estimate has 1, which has probability 0" in str(found)
     text = str(n_clusters_posterior([[0, 1, 2]] * 9 + [[0, 1, 1]], level=0.9))
     assert text.startswith("number of clusters: 3 with probability 0.9, most probable 3")
-    assert "if the model allows no more" in text
-    assert "if the model allows" not in str(n_clusters_posterior([[0, 1, 2]] * 8 + [[0, 1, 1]] * 2))
+    assert "If the model allows at most 3, raise that limit." in text
+    assert "If the model allows" not in str(n_clusters_posterior([[0, 1, 2]] * 8 + [[0, 1, 1]] * 2))

@@ -136,7 +136,7 @@ def test_bad_arguments_are_refused_in_words():
         ValueError, match=r"'n_modes' must be an integer, 'auto' or 'elbow'; got 'many'"
     ):
         modes([[0, 1]], n_modes="many")
-    with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Or give 'auto'"):
+    with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Leave it out"):
         modes([[0, 1]], n_modes=0)
 
 

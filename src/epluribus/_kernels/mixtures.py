@@ -24,9 +24,7 @@ Instead of S_n its Cholesky factor is kept. With v the item minus the posterior 
 
 so an item goes in or out by one update of the factor, and its predictive takes one triangular solve: both
 O(n_dims^2). With d dimensions cluster g has d + 1 rows of `stat`, from g (d + 1): in row k the k-th entry of s, then
-row k of the factor; in the last row log|S_n|. The row after those of all clusters is work space: a vector of one item,
-and after it the log predictive of the item *held* in the last row, if any. An item that is taken out is held: it
-remains in the statistics of its cluster until it is clear that it does not return, since most items do.
+row k of the factor; in the last row log|S_n|. The row after those of all clusters is work space, a vector of one item.
 """
 
 import math
@@ -44,9 +42,6 @@ NEGLIGIBLE = 50.0
 """Log weights this far below the largest are lost in rounding, even of clusters of 10,000 times the size."""
 N, TOTAL, SQUARE, CELL = range(4)
 """Columns of `stat`."""
-ITEM, CLUSTER, OTHERS = range(3)
-"""Columns of its last row, full covariance: the number of the held item plus 1, 0 if there is none; its cluster, and
-the number of the others in it."""
 
 
 @part
@@ -144,76 +139,30 @@ def full_gaussian(what, i, likely, a, b, m):
 
     The likeliest place is weighed first: the predictives of others are followed no further than to `NEGLIGIBLE`.
     """
-    freedom, rows, held = m.hyper[0], m.x.shape[1] + 1, m.stat.shape[0] - 1
-    mine = m.stat[held, ITEM] == i + 1
-    stays = what != ADD or m.stat[held, CLUSTER] == m.own[ORDER, a]
-    if m.stat[held, ITEM] > 0.0 and (what == REMOVE or not mine or not stays):
-        _let_go(m)
-        mine = False
+    freedom, rows = m.hyper[0], m.x.shape[1] + 1
     value, top = 0.0, -math.inf
     for t in range(a, b):
         s = (t + likely) % b if what == WEIGH else t
         g = m.own[ORDER, s]
         n = m.own[SIZE, g]
-        if mine and m.stat[held, CLUSTER] == g:
-            value = m.stat[held - 1, rows - 1]
-            m.stat[held, ITEM] *= what != ADD
-        else:
-            if n == 0 and what == ADD:
-                _empty(g, m)
-            before = m.stat[g * rows + rows - 1, 0] if n > 0 or what == REMOVE else 0.0
-            constant, degrees = m.table[CONSTANT, n + 1] - m.table[CONSTANT, n], freedom + n + 1
-            if what == ADD:
-                change = _shift(i, g, n, 1.0, m)
-            elif what == REMOVE:
-                change = _hold(i, g, n, m) if n > 0 else before
-                before -= change
-            elif what == PREDICT:
-                change = _grown(i, g, math.inf, m)
-            else:  # a change beyond the last one makes the weight negligible
-                change = _grown(i, g, 2 * (constant - 0.5 * before - top + NEGLIGIBLE) / degrees, m)
-            # Log predictive of an item in a cluster of n items with log|S_n| `before`, which grows by `change`.
-            value = constant - 0.5 * before - 0.5 * degrees * change
-            if what == REMOVE:
-                m.stat[held - 1, rows - 1] = value
+        if n == 0 and what != REMOVE:
+            _empty(g, m)
+        before = m.stat[g * rows + rows - 1, 0]
+        constant, degrees = m.table[CONSTANT, n + 1] - m.table[CONSTANT, n], freedom + n + 1
+        if what == ADD or (what == REMOVE and n > 0):
+            change = _shift(i, g, 1.0 if what == ADD else -1.0, m)
+            before = min(before, m.stat[g * rows + rows - 1, 0])
+        elif what == REMOVE:  # the item was alone
+            before, change = 0.0, before
+        elif what == PREDICT:
+            change = _grown(i, g, math.inf, m)
+        else:  # a change beyond the last one makes the weight negligible
+            change = _grown(i, g, 2 * (constant - 0.5 * before - top + NEGLIGIBLE) / degrees, m)
+        # Log predictive of an item in a cluster of n items with log|S_n| `before`, which grows by `change`.
+        value = constant - 0.5 * before - 0.5 * degrees * change
         m.logs[WEIGHT, s] = value
         top = max(top, value)
     return value
-
-
-@part
-def _hold(i, g, n, m):
-    """Take item i out of cluster g, of which n > 0 others remain, but leave it in the statistics for now.
-
-    Most items return to where they were. Returns the log of |S_{n+1}| / |S_n|, which is -log(1 - c v' S_{n+1}^{-1} v).
-    """
-    x, table, stat = m.x, m.table, m.stat
-    d, held = x.shape[1], stat.shape[0] - 1
-    at = g * (d + 1)
-    square = 0.0
-    for k in range(d):
-        u = x[i, k] - (stat[at + k, 0] - x[i, k]) * table[INVERSE, n]
-        for j in range(k):
-            u -= stat[at + k, 1 + j] * stat[held - 1, j]
-        u /= stat[at + k, 1 + k]
-        stat[held - 1, k] = u
-        square += u * u
-    rest = 1.0 - square / (1.0 + table[INVERSE, n])
-    stat[held, ITEM], stat[held, CLUSTER], stat[held, OTHERS] = i + 1, g, n
-    if rest < 1e-3:  # far from all others: the difference has lost too many digits
-        before = stat[at + d, 0]
-        _let_go(m)
-        return before - stat[at + d, 0]
-    return -math.log(rest)
-
-
-@part
-def _let_go(m):
-    """Take the held item out of the statistics."""
-    held = m.stat.shape[0] - 1
-    i, g, n = int(m.stat[held, ITEM]) - 1, int(m.stat[held, CLUSTER]), int(m.stat[held, OTHERS])
-    m.stat[held, ITEM] = 0.0
-    _shift(i, g, n, -1.0, m)
 
 
 @part
@@ -233,34 +182,32 @@ def _grown(i, g, most, m):
     """Log of |S_{n+1}| / |S_n| if item i joins cluster g of n items: log(1 + c v' S_n^{-1} v); or a number > `most`."""
     x, table, stat, n = m.x, m.table, m.stat, m.own[SIZE, g]
     at = g * (x.shape[1] + 1)
-    # Forward substitution L u = v; then v' S_n^{-1} v = u' u. S_0 is the identity.
-    d, work = x.shape[1], stat.shape[0] - 2
+    # Forward substitution L u = v; then v' S_n^{-1} v = u' u.
+    d, work = x.shape[1], stat.shape[0] - 1
     square = 0.0
     limit = (1.0 + table[INVERSE, n]) * math.exp(min(most, 700.0))
     for k in range(d):
         if square > limit:
             break
-        u = x[i, k]
-        if n > 0:
-            u -= stat[at + k, 0] * table[INVERSE, n]
-            for j in range(k):
-                u -= stat[at + k, 1 + j] * stat[work, j]
-            u /= stat[at + k, 1 + k]
-            stat[work, k] = u
+        u = x[i, k] - stat[at + k, 0] * table[INVERSE, n]
+        for j in range(k):
+            u -= stat[at + k, 1 + j] * stat[work, j]
+        u /= stat[at + k, 1 + k]
+        stat[work, k] = u
         square += u * u
     # c = (n + tau) / (n + tau + 1), from the table of 1 / (n + tau)
     return math.log1p(square / (1.0 + table[INVERSE, n]))
 
 
 @part
-def _shift(i, g, n, sign, m):
-    """Add item i to cluster g of n other items (`sign` 1) or remove it (-1).
+def _shift(i, g, sign, m):
+    """Add item i to cluster g (`sign` 1) or remove it (-1).
 
     Returns the change of log|S|, that of the larger minus that of the smaller cluster.
     """
-    x, table, stat = m.x, m.table, m.stat
+    x, table, stat, n = m.x, m.table, m.stat, m.own[SIZE, g]  # n is without i
     at = g * (x.shape[1] + 1)
-    d, work = x.shape[1], stat.shape[0] - 2
+    d, work = x.shape[1], stat.shape[0] - 1
     # sqrt(c) v, where the posterior mean in v is that without the item
     root = math.sqrt(1.0 / (1.0 + table[INVERSE, n]))
     for k in range(d):

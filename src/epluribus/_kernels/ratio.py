@@ -107,15 +107,14 @@ def item_costs(
 
 @kernel
 def sweep(
-    code, f0, order, rows, by_joint, kinds, n_seen, steps, size_steps, weights, by_size, group, tolerance,
-    k_min, k_max, stop, blocked, quick, area, labels, sizes, counts, gains, joint, costs, single, areas,
+    code, f0, order, rows, by_joint, kinds, n_seen, steps, size_steps, weights, curve, start, unit, group,
+    tolerance, k_min, k_max, stop, blocked, quick, area, labels, sizes, counts, gains, joint, costs, single, areas,
 ):  # fmt: skip
     """Visit the items in `order`, as `tables.sweep` does; returns the number visited, of moves, and the change.
 
     If it is `quick`, only the cluster that looks best is looked at, so that moves may be overlooked: it is the one
-    where the tangent of the loss is lowest, the linear loss with the derivatives `by_joint` and `by_size` (`slopes`),
-    whose ``gains[r, s]`` are those of `tables.py`. No move is made that does not lower the loss. `costs`, `single` and
-    `areas` are WORK.
+    where the tangent in J_t, whose ``gains[r, s]`` are those of `tables.py`, and the curve in A (`slopes`) are lowest
+    together. No move is made that does not lower the loss. `costs`, `single` and `areas` are WORK.
     """
     moves, change, n = 0, 0.0, float(labels.shape[0])
     used, top = used_slots(sizes)
@@ -140,9 +139,9 @@ def sweep(
         else:
             linear_costs(i, end, rows, gains, single, costs)
             for s in range(end):
-                costs[s] += by_size * areas[s]
+                costs[s] += on_curve(areas[s], curve, start, unit)
             here = exact_cost(i, own, rows, by_joint, kinds, n_seen, steps, labels, counts)
-            here += by_size * areas[own]
+            here += on_curve(areas[own], curve, start, unit)
         best, low = -1, here
         for s in range(end):
             allowed = blocked[s] == 0 if sizes[s] > 0 else used < k_max and not alone
@@ -167,6 +166,81 @@ def sweep(
         while top > 0 and sizes[top - 1] == 0:
             top -= 1
     return order.shape[0], moves, change
+
+
+@kernel
+def move_pairs(
+    code, f0, items, rows, by_joint, kinds, n_seen, steps, size_steps, weights, curve, start, unit, group,
+    tolerance, k_min, k_max, stop, area, labels, sizes, counts, gains, joint, single, costs, second,
+):  # fmt: skip
+    """Move two of the items at a time where that lowers the loss; returns the number of moves, and the change.
+
+    An item goes to its best other cluster or to a new one, though that may raise the loss, and then that other item
+    moves which looks best: to its own best cluster, to one of the two, or to a new one. So items change places where
+    none can move alone, because a change of A costs more than it gains. ``costs[i, s]``, the tangent in J_t, `single`,
+    and ``second[i]``, the best other cluster, are WORK; there must be three empty slots.
+    """
+    moves, change, n = 0, 0.0, float(labels.shape[0])
+    tables = rows, by_joint, kinds, n_seen, steps, labels, sizes, counts, gains, joint
+    used, top = used_slots(sizes)
+    end = min(top + 2, sizes.shape[0])
+    now = total_loss(code, f0, weights, joint, area, group, n)
+    for i in items:
+        own, low, second[i] = labels[i], np.inf, -1
+        linear_costs(i, end, rows, gains, single, costs[i])
+        costs[i, own] = exact_cost(i, own, rows, by_joint, kinds, n_seen, steps, labels, counts)
+        without = area[0] - size_steps[sizes[own] - 1]
+        for s in range(end):
+            cost = costs[i, s] + on_curve(without + size_steps[sizes[s]], curve, start, unit)
+            if cost < low and s != own and sizes[s] + sizes[own] > 1:
+                second[i], low = s, cost
+    for i in items:
+        a, new = labels[i], 0
+        if used + 2 > sizes.shape[0] or stop[0] != 0:
+            break
+        while sizes[new] > 0:
+            new += 1
+        for b in (second[i], new):
+            if b < 0 or b >= end or a == b or sizes[a] + sizes[b] == 1:
+                continue
+            between = area[0] - size_steps[sizes[a] - 1] + size_steps[sizes[b]]
+            sizes[a] -= 1
+            sizes[b] += 1
+            k, spare = used + int(sizes[b] == 1) - int(sizes[a] == 0), 0
+            while sizes[spare] > 0:
+                spare += 1
+            low, other, target, at = np.inf, -1, -1, 0.0
+            for j in items:
+                c = labels[j]
+                for d in (second[j], a, b, spare):
+                    then = k + int(sizes[d] == 0) - int(sizes[c] == 1)
+                    if j == i or d == c or d < 0 or d >= end or then < k_min or then > k_max:
+                        continue
+                    there = between - size_steps[sizes[c] - 1] + size_steps[sizes[d]]
+                    cost = costs[j, d] - costs[j, c] + on_curve(there, curve, start, unit)
+                    if cost < low:
+                        low, other, target, at = cost, j, d, there
+            sizes[a] += 1
+            sizes[b] -= 1
+            if low + costs[i, b] - costs[i, a] >= on_curve(area[0], curve, start, unit):
+                continue
+            c, before = labels[other], area[0]
+            move_item(i, a, b, *tables)
+            move_item(other, c, target, *tables)
+            area[0] = at
+            after = total_loss(code, f0, weights, joint, area, group, n)
+            if after < now - tolerance:
+                used, moves, change, now = (
+                    used_slots(sizes)[0],
+                    moves + 2,
+                    change + after - now,
+                    after,
+                )
+                break
+            area[0] = before
+            move_item(other, target, c, *tables)
+            move_item(i, b, a, *tables)
+    return moves, change
 
 
 @kernel
@@ -201,18 +275,25 @@ def all_joins(
 
 
 @kernel
-def slopes(code, f0, weights, joint, size, group, n, by_joint):
-    """Derivatives of the total loss: by J_t for each draw (OUT), and by A, which is returned.
+def slopes(code, f0, weights, joint, size, group, n, unit, by_joint, curve):
+    """Derivatives of the total loss by J_t for each draw, and the loss at values of A that are `unit` apart (OUT).
 
-    They are differences over one step of a size that moves of single items have.
+    The derivatives are differences over one step of a size that moves of single items have. A itself is in the middle
+    of the curve: where the loss has kinks, as a maximum of A and Z_t has, a tangent says little of what moves change.
     """
-    step, by_size, most = np.log2(n) + 1.0, 0.0, n * np.log2(n)
+    step, most, middle = np.log2(n) + 1.0, n * np.log2(n), curve.shape[0] // 2
+    curve[:] = 0.0
     for t in range(weights.shape[0]):
         j, a, z = joint[t], size[0], group[t]
         below = f0_value(code, f0, j - step, a, z, n, most)
         by_joint[t] = weights[t] * (f0_value(code, f0, j, a, z, n, most) - below) / step
-        above = f0_value(code, f0, j, a + step, z, n, most) - f0_value(
-            code, f0, j, a - step, z, n, most
-        )
-        by_size += weights[t] * above / (2.0 * step)
-    return by_size
+        for q in range(curve.shape[0]):
+            curve[q] += weights[t] * f0_value(code, f0, j, a + (q - middle) * unit, z, n, most)
+
+
+@kernel
+def on_curve(area, curve, start, unit):
+    """The curve, which begins at `start`, at some value of A: on the straight line through the nearest points."""
+    x = (area - start) / unit
+    q = min(max(int(x), 0), curve.shape[0] - 2)
+    return curve[q] + (x - q) * (curve[q + 1] - curve[q])

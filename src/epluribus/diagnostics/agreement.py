@@ -122,10 +122,10 @@ class Agreement:
             name = "the chain" if self.n_chains == 1 else f"chain {self.chains[0]}"
             who = f"The halves of {name} differ"
         text = f"{who} by {self.difference:.2g} in the probability that {items} share a cluster"
-        if self.difference > self.limit:
-            return f"{text}, more than chance explains (up to {self.limit:.2g})."
         if self.agree is None:
             return f"{text}; they are too short to say whether that is chance."
+        if self.difference > self.limit:
+            return f"{text}, more than chance explains (up to {self.limit:.2g})."
         return f"{text}, no more than chance explains (up to {self.limit:.2g})."
 
 

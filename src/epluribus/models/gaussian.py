@@ -84,7 +84,8 @@ class GaussianMixture(Mixture):
         Shape of the Gamma prior of a precision: 0.5, or 1.5 for full covariance.
     delta : float or array_like of shape (n_dims,), optional
         Its rate, in the unit of y^2: 0.13 s^2 with one coordinate, 0.5 s^2 for the diagonal form with
-        several, 0.1 s^2 for full covariance.
+        several, 0.1 s^2 for full covariance. Groups far narrower than that, such as thirty in one
+        coordinate, are joined unless it is smaller.
     mean : float or array_like of shape (n_dims,), optional
         Prior mean; by default that of each column.
     prior : str or PartitionLaw, default 'uniform'
@@ -245,7 +246,7 @@ class GaussianMixture(Mixture):
         slots, n = partitions[0].slots, np.arange(n_items + 1)
         logs = np.log(self.unit)
         if self.covariance == "full":
-            kind, shape, hyper = FULL, (slots * (d + 1) + 2, d + 1), np.array([self._freedom])
+            kind, shape, hyper = FULL, (slots * (d + 1) + 1, d + 1), np.array([self._freedom])
             constant = self._constant(n, d) - n * logs.sum()
         else:
             kind, shape, hyper = GAUSSIAN, (slots * d, 4), np.concatenate([[self.gamma], logs])

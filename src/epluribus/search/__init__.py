@@ -2,17 +2,16 @@
 
 `minimize` is the way in, `minimize_all` takes several losses. The others are its parts, or the paper's procedures:
 `exact` tries all partitions, `greedy` is Algorithm 1 from one start, `merge` joins clusters while that helps,
-`recombine` makes one good partition out of several, `undecided_costs` shows how many items stay undecided at each
-cost. `ConsensusClustering` offers `minimize` as a scikit-learn estimator.
+`recombine` makes one good partition out of several. `ConsensusClustering` offers `minimize` as a scikit-learn
+estimator.
 """
 
 from epluribus.estimate import Run, Step
 from epluribus.search._exact import exact
 from epluribus.search._greedy import greedy, merge, recombine
 from epluribus.search._minimize import minimize
-from epluribus.search.comparison import Comparison, UndecidedCosts, minimize_all, undecided_costs
+from epluribus.search.comparison import Comparison, minimize_all
 
 __all__ = [
-    "Comparison", "Run", "Step", "UndecidedCosts", "exact", "greedy", "merge", "minimize", "minimize_all",
-    "recombine", "undecided_costs",
+    "Comparison", "Run", "Step", "exact", "greedy", "merge", "minimize", "minimize_all", "recombine",
 ]  # fmt: skip

@@ -68,7 +68,6 @@ def minimize(
         Items together or apart, connected clusters, a smallest size. Draws may break them.
     undecided : float, optional
         Cost of leaving an item out, with a label of -1: in bits for VI, in pairs of items for Binder's loss.
-        `search.undecided_costs` shows what each cost means.
     psm : array_like, SciPy sparse matrix, or file of shape (n_items, n_items), optional
         In place of draws, the probability of every two items that they share a cluster. It is enough for
         "binder", and for "vi_lb", a lower bound of the expected VI, which takes the place of "vi".

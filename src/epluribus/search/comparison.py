@@ -1,4 +1,4 @@
-"""Several estimates side by side: for several losses, and for several costs of an undecided item."""
+"""Several estimates side by side: for several losses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from epluribus import losses
-from epluribus._cards import Card, Rows, Shown, Table
+from epluribus._cards import Card, Shown, Table
 from epluribus._parallel import Stopper
 from epluribus._text import to_frame, worded
 from epluribus._typing import DrawsLike, FloatArray, LossLike, RngLike
-from epluribus._validate import check_positive, make_rng
+from epluribus._validate import make_rng
 from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import SimilarityMatrix, expected_loss
@@ -23,7 +22,6 @@ from epluribus.losses.values import loss
 from epluribus.partition import by_size
 from epluribus.search._greedy import descend
 from epluribus.search._minimize import minimize
-from epluribus.search.constrained import added_by_each, price_of
 from epluribus.search.large import LARGE
 from epluribus.search.problem import Problem
 
@@ -177,103 +175,3 @@ def _compared(
             run = descend(problem, labels, rng, mine.settings, sample.n_draws, "other loss")
             labels, runs = by_size(run.labels), (*mine.runs, run)
             estimates[b] = replace(mine, labels=labels, expected_loss=run.expected_loss, runs=runs)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class UndecidedCosts(Rows):
-    """The best answer for each of several costs of an undecided item, the highest cost first."""
-
-    costs: FloatArray
-    """The costs."""
-    estimates: tuple[Estimate, ...]
-    """The answer for each cost, with labels of -1 for undecided items."""
-    loss: Loss
-    """The loss."""
-
-    _heading = "Items that stay undecided, by cost"
-
-    def columns(self) -> dict[str, Any]:
-        """The table by columns: cost, decided and undecided items, clusters, expected loss of the decided."""
-        undecided = np.array([len(one.undecided) for one in self.estimates])
-        return {
-            "cost": self.costs,
-            "decided": len(self.estimates[0].labels) - undecided,
-            "undecided": undecided,
-            "clusters": [one.n_clusters for one in self.estimates],
-            "expected_loss": [one.expected_loss for one in self.estimates],
-        }
-
-    def __repr__(self) -> str:
-        return f"UndecidedCosts({len(self)} costs, loss={self.loss.name!r})"
-
-
-def undecided_costs(
-    draws: DrawsLike,
-    loss: LossLike = "vi",
-    costs: Sequence[float] | None = None,
-    *,
-    rng: RngLike = None,
-    **options: Any,
-) -> UndecidedCosts:
-    """How many items stay undecided at each of several costs, to choose one for `minimize`.
-
-    Parameters
-    ----------
-    draws : Draws or array_like of shape (n_draws, n_items)
-        The posterior sample.
-    loss : str or Loss, default "vi"
-        VI or Binder's loss.
-    costs : sequence of float, optional
-        The costs, in bits for VI and in pairs of items for Binder's loss. By default seven of them, from one
-        that leaves out hardly anybody down to one that about half of the items exceed.
-    rng : int, Generator or SeedSequence, optional
-        Source of randomness.
-    **options
-        Bounds and constraints, as for `minimize`.
-
-    Returns
-    -------
-    UndecidedCosts
-        A table; print it, or take `to_pandas()`.
-
-    Examples
-    --------
-    The last item is with the first two in one draw of three, and with nobody in the others:
-
-    >>> from epluribus.search import undecided_costs
-    >>> draws = [[0, 0, 1, 1, 0], [0, 0, 1, 1, 2], [0, 0, 1, 1, 1]]
-    >>> print(undecided_costs(draws, costs=[2.0, 0.5], rng=1))
-    cost  decided  undecided  clusters  expected loss
-    2           5          0         3         0.3673
-    0.5         4          1         2              0
-    """
-    sample, chosen = as_draws(draws), losses.get(loss)
-    seed = rng if isinstance(rng, int) else int(make_rng(rng).integers(1 << 63))
-    if costs is None:
-        whole = minimize(sample, chosen, rng=seed, **options)
-        costs = _quantiles(Problem.of(sample, chosen), whole)
-    wanted = np.sort([check_positive(cost, "costs") for cost in costs])[::-1]
-    found = [
-        minimize(sample, chosen, undecided=float(cost), rng=seed, **options) for cost in wanted
-    ]
-    # One answer may be better than another at that one's cost. The best of all for each cost are in order: a
-    # lower cost never leaves out fewer items.
-    out = np.array([len(one.undecided) for one in found])
-    values, n = np.array([one.expected_loss for one in found]), sample.n_items
-    if chosen.family == "vi":
-        values *= (n - out) / n
-    best = []
-    for cost in wanted.tolist():
-        at = int(np.argmin(np.round(values + out * price_of(chosen, cost, n), 12)))
-        settings = replace(found[at].settings, undecided=cost)
-        best.append(replace(found[at], settings=settings))
-    return UndecidedCosts(wanted, tuple(best), chosen)
-
-
-def _quantiles(problem: Problem, whole: Estimate) -> list[float]:
-    """Costs between what half of the items add to the loss, and what the last one adds."""
-    unit = problem.total_weight * price_of(problem.loss, 1.0, problem.n_items)
-    added = added_by_each(problem, whole.labels, np.arange(problem.n_items)) / unit
-    # Several items together may be worth leaving out at a cost that none of them exceeds alone.
-    levels = [*np.quantile(added, (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)), 2.0 * added.max()]
-    return sorted({float(f"{level:.2g}") for level in levels if level > 0}) or [1.0]

@@ -176,9 +176,13 @@ class LocalSearch:
     def nudge(self) -> bool:
         """Push items that nearly prefer another cluster there, let others follow, and keep what lowers the loss.
 
-        This finds a few items that must move together. Returns whether there were any.
+        This finds a few items that must move together. With an f0, where A must not change much, two items move at a
+        time instead. Returns whether there were any.
         """
         n, state, before = self.problem.n_free, self.state, self._total
+        if not self.problem.loss.linear:
+            self._total += state.move_pairs(self.rng.permutation(n), self.bounds).change
+            return self._total < before
         state.make_room(2)
         few, more, most = _NUDGED
         gap = state.gap[:n]
@@ -275,8 +279,12 @@ class LocalSearch:
         if state.n_clusters > self.bounds.k_max and n_new == 1:
             change += self._join_two(int(new[0]))
         while self.bounds.k_min <= state.n_clusters <= self.bounds.k_max:
-            swept = state.sweep(self.rng.permutation(near), self.bounds, quick=True)
+            order = self.rng.permutation(near)
+            swept = state.sweep(order, self.bounds, quick=True)
             change += swept.change
+            if swept.n_moves == 0:
+                swept = state.move_pairs(order, self.bounds)
+                change += swept.change
             if swept.n_moves == 0 or self.bounds.stop[0]:
                 break
         else:

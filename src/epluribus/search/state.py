@@ -126,6 +126,10 @@ class State(ABC):
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots, which may be empty; the change of the total loss."""
 
+    def move_pairs(self, items: IntArray, bounds: Bounds) -> Swept:  # noqa: ARG002
+        """Move two items at a time where that lowers a loss with an f0: elsewhere sweeps and nudges do as well."""
+        return Swept(0, 0.0)
+
     def make_room(self, n: int) -> None:
         """Have at least n empty slots; the others keep their names."""
         old = len(self.sizes)
@@ -309,7 +313,7 @@ class RatioState(TableState):
     """A partition with the contingency tables of all draws, for a loss whose f0 is not linear.
 
     Its tables are those of a linear loss, the tangent: the derivatives of the total loss by the sums J_t and by A, at
-    some partition of a while ago, take the place of weights (`_kernels/ratio.py`).
+    some partition of a while ago, take the place of weights (`_kernels/ratio.py`). Sweeps look at a curve in A.
 
     Parameters
     ----------
@@ -325,7 +329,7 @@ class RatioState(TableState):
         code = _CODES.get(problem.loss.family or "", ratio.OWN)
         self.f0 = code, no_f0() if code != ratio.OWN else problem.loss.compiled_f0()
         """The number of a built-in f0, and the compiled f0 of a user; the kernels use one of them."""
-        self.area, self.by_size = np.empty(1), 1.0
+        self.area = np.empty(1)
         self._start_over()
 
     def _start_over(self) -> None:
@@ -335,17 +339,23 @@ class RatioState(TableState):
         self.area[0] = p.size[self.sizes].sum()
         self._set_slopes(*self.slopes())
 
-    def slopes(self) -> tuple[FloatArray, float]:
-        """Derivatives of the total loss by the sums J_t, and by A."""
-        by_joint = np.empty(self.problem.n_draws)
-        return by_joint, float(ratio.slopes(*self.f0, *self._sums, by_joint))
+    def slopes(self) -> tuple[FloatArray, FloatArray, float, float]:
+        """Derivatives of the total loss by the sums J_t, and a curve in A: values, where it begins, and its step."""
+        p, by_joint, curve = self.problem, np.empty(self.problem.n_draws), np.empty(33)
+        # The curve reaches as far as four items that move out of the largest cluster, or into it.
+        unit = float(p.size_steps[min(self.sizes.max(initial=1), p.n_items - 1)]) / 4 or 1.0
+        ratio.slopes(*self.f0, *self._sums, unit, by_joint, curve)
+        return by_joint, curve, self.area[0] - len(curve) // 2 * unit, unit
 
-    def _set_slopes(self, by_joint: FloatArray, by_size: float) -> None:
+    def _set_slopes(
+        self, by_joint: FloatArray, values: FloatArray, start: float, unit: float
+    ) -> None:
         """Let the tables be those of the linear loss with these derivatives."""
-        p = self.problem
+        p, middle = self.problem, len(values) // 2
+        by_size = (values[middle + 4] - values[middle - 4]) / (8 * unit)
         self.groups, self.size = (by_joint[p.owner], p.kinds), by_size * p.size
         self.columns = p.rows, by_joint, p.column_kinds, p.n_seen_groups, p.steps
-        self.by_size, self._gains = by_size, None
+        self.curve, self._gains = (values, start, unit), None
 
     def relinearize(self) -> None:
         """Let the tables be those of the tangent at this partition."""
@@ -367,10 +377,21 @@ class RatioState(TableState):
     def _visit(self, order: IntArray, bounds: Bounds, blocked: AnyArray, quick: bool) -> Visited:
         p = self.problem
         done: Visited = ratio.sweep(
-            *self.f0, order, *self.columns, p.size_steps, p.weights, self.by_size, p.group_sums, p.tolerance,
+            *self.f0, order, *self.columns, p.size_steps, p.weights, *self.curve, p.group_sums, p.tolerance,
             *bounds, blocked, quick, self.area, *self.now, *self._work, np.empty(len(self.sizes)),
         )  # fmt: skip
         return done
+
+    def move_pairs(self, items: IntArray, bounds: Bounds) -> Swept:
+        """Move two of the items at a time where that lowers the loss."""
+        self.make_room(3)
+        self.relinearize()
+        p, costs = self.problem, np.empty((len(self.labels), len(self.sizes)))
+        done: tuple[int, float] = ratio.move_pairs(
+            *self.f0, items, *self.columns, p.size_steps, p.weights, *self.curve, p.group_sums, p.tolerance,
+            *bounds, self.area, *self.now, self._work[1], costs, self.second,
+        )  # fmt: skip
+        return Swept(*done)
 
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots; the change of the total loss."""
@@ -413,10 +434,10 @@ class RatioState(TableState):
         return self._total() - before
 
     def _merge_linear(
-        self, bounds: Bounds, closed: Closed, by_joint: FloatArray, by_size: float
+        self, bounds: Bounds, closed: Closed, by_joint: FloatArray, *curve: Any
     ) -> None:
         """Join clusters as the linear loss with these derivatives wants."""
-        self._set_slopes(by_joint, by_size)
+        self._set_slopes(by_joint, *curve)
         self.additive = True
         super().merge(bounds, None, closed)
         self.additive = False

@@ -162,8 +162,8 @@ class NClusters(Rows):
             lines.append(f"the estimate has {self.estimate}, which has probability {share:.3g}")
         if self.kind == "posterior" and self.probabilities[-1] >= 0.9 and self.values[-1] > 1:
             lines.append(
-                f"Nearly all draws have {self.values[-1]} clusters, and none has more: if the model allows no "
-                "more, let it have more."
+                f"Nearly all draws have {self.values[-1]} clusters, and none has more. If the model allows at most "
+                f"{self.values[-1]}, raise that limit."
             )
         # The twenty most probable numbers, in the order of the numbers.
         shown = np.sort(np.argsort(-self.probabilities, kind="stable")[:20])

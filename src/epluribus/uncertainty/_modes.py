@@ -270,7 +270,7 @@ def modes(
     if choice not in ("auto", "elbow", "asked"):
         raise ValueError(f"'n_modes' must be an integer, 'auto' or 'elbow'; got {shown(n_modes)}.")
     if choice == "asked":
-        n_modes = check_count(n_modes, "n_modes", way_out=" Or give 'auto'.")
+        n_modes = check_count(n_modes, "n_modes", way_out=" Leave it out to let the draws decide.")
     stopper = Stopper(time_limit)
     bar = make_progress(progress, 2, "modes", stopper)
     generator, n_jobs, complete = make_rng(rng), resolve_jobs(n_jobs), []
