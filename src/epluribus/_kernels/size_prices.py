@@ -74,8 +74,8 @@ def improve_rows(
     `w` is (n, K, N), `groups` (n, G, N) with `shares` (n, G): in which share of a group's draws the others
     are with the item. `low`, `high`, `base` and `slope` (K,) belong to the bins of sizes; alive[a, j] says
     whether item j can be in a cluster of bin a. Only rows that are `near` (n, K) are looked at. `size` is the
-    sum of the absolute terms of the value, from which rounding is bounded. With a `gain` of 0 rows stay as they
-    are. The precision is that of x.
+    sum of the absolute terms of the value, from which rounding is bounded. With a `gain` of 0 all rows are looked
+    at, and stay as they are. The precision is that of x.
     """
     n_items, n_groups = x.shape[2], groups.shape[1]
     n, h = np.zeros(n_groups, x.dtype), np.zeros(n_items, x.dtype)
@@ -84,7 +84,7 @@ def improve_rows(
         i = begin + q
         flat = np.ascontiguousarray(groups[q].T)  # (N, G)
         for a in range(len(low)):
-            if stop[0] or not near[q, a]:
+            if stop[0] or (gain > 0.0 and not near[q, a]):
                 continue
             value[q, a], size[q, a] = np.inf, 0.0
             if not alive[a, i]:

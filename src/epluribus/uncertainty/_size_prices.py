@@ -113,8 +113,7 @@ class SizePrices:
         self.bins = Bins(low, high, np.ones((len(low), n), dtype=bool), 2.0 - cost)
         # Draws are alike from an item if they agree on its own cluster, that with each other one, and on all.
         own = (labels == np.unique(labels)[:, None]).astype(np.float32)
-        everything = np.ones((1, n), dtype=np.float32)
-        sets = [np.concatenate([np.maximum(own, own[k]), everything]) for k in labels]
+        sets = [np.vstack([np.maximum(own, own[k]), np.ones(n)]) for k in labels]
         self._group(min(_GROUPS, self.work // self.n_bins, len(self.shares)), sets)
         similarity = np.einsum("ig,igj->ij", self.group_shares, self.groups)
         np.fill_diagonal(similarity, 2.0)
@@ -154,12 +153,11 @@ class SizePrices:
 
     def _in_threads(self, work: Callable[[int, int], Any], entries: int) -> None:
         """Call work(begin, end) for ranges of items; each item has so many entries of an array."""
+        n = self.n_items
         # Tasks of some two megabytes stay in the cache.
-        step = max(1, min((1 << 19) // entries, -(-self.n_items // self.n_jobs)))
-        ranges = [(i, min(i + step, self.n_items)) for i in range(0, self.n_items, step)]
-        run_tasks(
-            [partial(work, *each) for each in ranges], n_jobs=self.n_jobs, stopper=self.stopper
-        )
+        step = max(1, min((1 << 19) // entries, -(-n // self.n_jobs)))
+        tasks = [partial(work, i, min(i + step, n)) for i in range(0, n, step)]
+        run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
 
     def _rows(self, begin: int, end: int, gain: float, dtype: Any, size: FloatArray) -> None:
         """Values of the near rows of items begin..end-1, and a step of each towards its cheapest form.
@@ -167,11 +165,10 @@ class SizePrices:
         The values are bounds whatever x and w are. `size` is filled with the sums of their absolute terms.
         """
         bins, some = self.bins, slice(begin, end)
-        arrays = (self.x[some], self.w[some], self.groups[some])
         improve_rows(
-            begin, *(array.astype(dtype, copy=False) for array in arrays), self.group_shares[some],
-            bins.low, bins.high, *bins.chords, bins.alive, self.near[some], gain, _SOFT,
-            self.stopper.flag, self.value[some], size[some],
+            begin, *(one[some].astype(dtype, copy=False) for one in (self.x, self.w, self.groups)),
+            self.group_shares[some], bins.low, bins.high, *bins.chords, bins.alive, self.near[some],
+            gain, _SOFT, self.stopper.flag, self.value[some], size[some],
         )  # fmt: skip
 
     def _sweep(self) -> None:
@@ -182,12 +179,11 @@ class SizePrices:
             self.near = np.ones(self.value.shape, dtype=bool)
         gain = max(2.0 / (self.sweeps + 2.0), self.gain)
         work = partial(self._rows, gain=gain, dtype=np.float32, size=np.empty_like(self.value))
-        n, n_groups = self.n_items, self.groups.shape[1]
-        self._in_threads(work, n * max(len(self.bins.low), n_groups))
+        self._in_threads(work, max(self.x[0].size, self.groups[0].size))
         if self.stopper.flag[0]:
             return
         self.sweeps += 1
-        self.spent += float(np.count_nonzero(self.near) * n_groups * n)
+        self.spent += float(np.count_nonzero(self.near) * self.groups[0].size)
         if again:
             bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers)
             order = np.argsort(bounds, kind="stable")[:3]
@@ -237,9 +233,8 @@ class SizePrices:
     def evaluate(self) -> FloatArray | None:
         """The table of row values in double precision, rounded outward; None if there was no time."""
         size = np.zeros(self.value.shape)
-        self.near = np.ones(self.value.shape, dtype=bool)
         work = partial(self._rows, gain=0.0, dtype=np.float64, size=size)
-        self._in_threads(work, 2 * self.n_items * max(len(self.bins.low), self.groups.shape[1]))
+        self._in_threads(work, 2 * max(self.x[0].size, self.groups[0].size))
         if self.stopper.flag[0]:
             return None
         # The error of a sum is at most its length times the unit roundoff, as a share of its absolute terms;
