@@ -127,7 +127,7 @@ class SizePrices:
         self.value, self.near = np.full(self.x.shape[:2], np.inf), np.ones(self.x.shape[:2], bool)
         self.step, self.gain, self.best = (0.1 if n <= 200 else 0.05), _GAIN, -np.inf
         self.sweeps, self.idle, self.spent = 0, 0, 0.0
-        self.lowest: list[tuple[float, int]] = []  # nu and number of clusters of the lowest bounds
+        self.lowest: tuple[AnyArray, ...] = ()  # nu and number of clusters of the lowest bounds
 
     def _group(self, n_groups: int, sets: list[AnyArray]) -> None:
         """Put the draws into groups, for each item: alike in how many items of some sets are with it."""
@@ -179,7 +179,7 @@ class SizePrices:
         # Most rows are far from the bound: they are looked at in every fifth sweep.
         again = self.sweeps % 5 == 0 or not self.lowest
         if again:
-            self.near[:] = True
+            self.near = np.ones(self.value.shape, dtype=bool)
         gain = max(2.0 / (self.sweeps + 2.0), self.gain)
         work = partial(self._rows, gain=gain, dtype=np.float32, size=np.empty_like(self.value))
         n, n_groups = self.n_items, self.groups.shape[1]
@@ -191,7 +191,7 @@ class SizePrices:
         if again:
             bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers)
             order = np.argsort(bounds, kind="stable")[:3]
-            self.lowest = [(float(prices[at]), int(self.numbers[at])) for at in order]
+            self.lowest = prices[order], self.numbers[order]
         pulled = self._pull()[..., None] * self.x
         # Where row i has j more than row j has i, w_ij rises and w_ji falls by the same.
         excess = pulled - pulled.transpose(2, 1, 0)
@@ -204,15 +204,14 @@ class SizePrices:
         """(N, K) how much each row counts: those that make the bound as low as it is."""
         # Soft minima over sizes and over numbers of clusters: the hard ones would jump.
         tau = float(np.clip((self.upper - self.best) / self.n_items, 1e-4, 0.02))
-        pulls, sums = [], []
-        for nu, number in self.lowest:
-            table = self.bins.with_price(self.value, nu)
-            least = table.min(axis=1, keepdims=True)
-            pull = np.exp((least - table) / tau)
-            pulls.append(pull / pull.sum(axis=1, keepdims=True))
-            sums.append(float(least.sum()) - nu * number + self.constant)
-        weights = np.exp((min(sums) - np.array(sums)) / (0.1 * tau * self.n_items))
-        self._judge(min(sums))
+        prices, numbers = self.lowest
+        tables = np.stack([self.bins.with_price(self.value, nu) for nu in prices])
+        least = tables.min(axis=2, keepdims=True)
+        pulls = np.exp((least - tables) / tau)
+        pulls /= pulls.sum(axis=2, keepdims=True)
+        sums = least.sum(axis=(1, 2)) - prices * numbers + self.constant
+        weights = np.exp((sums.min() - sums) / (0.1 * tau * self.n_items))
+        self._judge(float(sums.min()))
         mixed = np.tensordot(weights / weights.sum(), pulls, axes=1)
         self.near = mixed > 1e-6
         return mixed.astype(np.float32)
@@ -261,8 +260,7 @@ class SizePrices:
         )
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
         self.value = np.ascontiguousarray(table[:, source])
-        self.near = np.ones(self.value.shape, dtype=bool)
-        self.lowest, self.best = [], -np.inf
+        self.lowest, self.best = (), -np.inf
         # Steps got short where they were: here they would take too long.
         self.step, self.gain = max(self.step, 0.1 * _STEP), max(self.gain, 0.5 * _GAIN)
         wanted = min(len(self.shares), self.work // len(source))
