@@ -62,7 +62,6 @@ def samples() -> dict[str, list[Path]]:
         )  # zarr says that names of one letter may be stored otherwise one day
         labels.to_zarr(folder / "z.zarr", encoding={"z": {"chunks": (4, 6)}})
     best = epl.minimize(epl.Draws(Z, items=NAMES), rng=1)
-    best.save(folder / "best.npz")
     best.save(folder / "best.json")
     best.write_labels(folder / "labels.csv", certainty=np.ones(6))
     best.write_labels(folder / "labels.parquet")

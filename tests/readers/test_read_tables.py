@@ -58,6 +58,15 @@ def test_two_variables_of_integers_need_a_name(tmp_path):
         epl.read_draws(path, var="p")
 
 
+@pytest.mark.parametrize("cells", ["0.5,0.5", "1,2", "a,b"])
+@pytest.mark.parametrize("names", ["lp__,p.1.1,p.2.1", '"p[1,0]","p[1,1]","p[2,1]"'])
+def test_entries_with_two_indices_are_no_labels(tmp_path, cells, names):
+    path = tmp_path / "model.csv"
+    path.write_text(f"{names}\n" + f"1,{cells}\n" * 3)
+    with pytest.raises(ValueError, match="entries with two indices, such as 'p"):
+        epl.read_draws(path)
+
+
 def test_files_of_different_items_are_refused(tmp_path):
     one, two = tmp_path / "1.csv", tmp_path / "2.csv"
     one.write_text("a,b\n1,1\n")

@@ -330,12 +330,18 @@ def _without_counts(
 def _refuse_damage(
     frame: Any, texts: list[str], rest: list[int], variables: Mapping[str, Any], var: str | None, where: str
 ) -> None:  # fmt: skip
-    """Refuse a sampler's integers in which an entry is lacking or has a damaged name: an item would be lost."""
+    """Refuse a sampler's columns that are no labels: integers of which an entry is lacking, and matrices alone."""
     used = {i for columns in variables.values() for i in columns}
     for i in (i for i in rest if i not in used):
         text, match = texts[i], _ENTRY.fullmatch(texts[i])
         odd = not text or any(re.fullmatch(re.escape(v) + r"\W*\d+\W*", text) for v in variables)
-        if match and not _ENTRY.fullmatch(match[1]):
+        matrix = re.fullmatch(r".+?(\.\d+\.\d+|\[\d+(, *\d+)+\])", text)
+        if matrix and not variables:
+            raise ValueError(
+                f"The columns of {where} are entries with two indices, such as '{text}': no labels. If they are "
+                "probabilities of clusters, or their logarithms, give the file to soft_draws, or to 'epluribus soft'."
+            )
+        if match and not matrix:
             odd = var in (None, match[1])
         if odd and all_integers(to_array(frame[[i]])):
             raise ValueError(
