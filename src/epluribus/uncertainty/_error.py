@@ -194,8 +194,8 @@ def error(
     # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
     agreement = chain_agreement(sample, n_jobs, series={"loss": values[sample.index]})
     mean, hat = mean_with_error(values, sample), agreement.series[0].rhat
-    told = sample.n_draws, sample.n_chains, chosen, warn_of_weights(sample), sample.kind
-    return MonteCarloError(*mean, hat, agreement, *told)
+    n, few = (sample.n_draws, sample.n_chains), warn_of_weights(sample)
+    return MonteCarloError(*mean, hat, agreement, *n, chosen, few, sample.kind)
 
 
 def compare(
