@@ -174,6 +174,24 @@ def log_student_full(y: FloatArray, df: float, center: FloatArray, scale: FloatA
     return np.asarray(constant - 0.5 * (df + d) * np.log1p((z**2).sum(axis=0) / df))
 
 
+def condition(
+    y: FloatArray, df: float, center: FloatArray, scale: FloatArray, column: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Law of one column given the others: df, center and scale, one entry for each row of y.
+
+    Given the others, a part of a Student vector is Student again, with as many more degrees of freedom as
+    there are others, and a scale that grows with their distance from the center.
+    """
+    others = np.arange(center.size) != column
+    weights = np.linalg.solve(scale[np.ix_(others, others)], scale[others, column])
+    away = y[:, others] - center[others]
+    distance = (away * np.linalg.solve(scale[np.ix_(others, others)], away.T).T).sum(axis=1)
+    left = scale[column, column] - scale[column, others] @ weights
+    n_others = center.size - 1
+    spread = np.sqrt(left * (df + distance) / (df + n_others))
+    return np.full(len(y), df + n_others), center[column] + away @ weights, spread
+
+
 # --- independent columns ---
 
 

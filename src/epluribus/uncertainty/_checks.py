@@ -6,13 +6,16 @@ to which they give probability 0.3, 30% occur. What is predicted comes from the 
 is left and has errors of its own, which all predictions of a cluster have in common: in the tests the variance of
 chance is divided by 1 - f, as in the comparison of means of two samples of sizes f n and (1 - f) n.
 
-This is for models with independent columns. With full covariance matrices a cell says something about others of
-its item, and missing cells cannot be integrated out in closed form.
+With full covariance matrices a cell says something about others of its item, and missing cells cannot be
+integrated out in closed form. Then a tenth of the items is held out, and each of their cells is predicted
+from the cells before it.
+
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, kolmogorov
@@ -24,7 +27,7 @@ from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
 from epluribus.models.networks import some_draws
 from epluribus.sampling import Trace, sample
-from epluribus.uncertainty._predict import check_mixture, predict_cells
+from epluribus.uncertainty._predict import check_mixture, predict_cells, predict_items
 
 _FEW = 30
 """With fewer cells or links nothing can be said."""
@@ -54,7 +57,7 @@ class PredictiveCheck(Plain):
     one_cluster: FloatArray
     """The same for a model with one cluster: what is gained by clustering."""
     share: float
-    """Share of the cells that was held out."""
+    """Share of the cells, or of the items, that was held out."""
     trace: Trace
     """The run without the cells."""
 
@@ -142,10 +145,9 @@ def predictive_check(
     Parameters
     ----------
     model : Mixture
-        The model of all data, with independent columns: a `GaussianMixture` of several needs
-        ``covariance="diagonal"``. Its prior is kept as it is.
+        The model of all data. Its prior is kept as it is.
     share : float, default 0.1
-        Share of the cells to hold out.
+        Share of the cells to hold out; with full covariance matrices, of the items.
     n_draws, n_chains, rng, n_jobs
         As in `sample`.
 
@@ -164,19 +166,26 @@ def predictive_check(
     """
     check_mixture(model)
     part, generator = check_fraction(share, "share", one=False), make_rng(rng)
-    if isinstance(model, GaussianMixture) and model.covariance == "full":
-        asked = "independent columns, such as GaussianMixture(y, covariance='diagonal')"
-        raise ValueError(f"'model' must have {asked}; got a full covariance matrix.")
-    known = np.argwhere(model._known())
-    n = max(1, round(part * len(known)))
-    rows, columns = known[np.sort(generator.choice(len(known), n, replace=False))].T
-    cells, hidden = (rows, columns), np.zeros(model.values.shape, dtype=bool)
-    hidden[cells] = True
-    fewer = model._hide(hidden)
+    N, d = model.values.shape
+    full = isinstance(model, GaussianMixture) and model.covariance == "full"
+    cells: tuple[IntArray, IntArray]
+    if full:  # all cells of some items
+        out = np.sort(generator.choice(N, min(max(1, round(part * N)), N - 1), replace=False))
+        cells = np.repeat(out, d), np.tile(np.arange(d), len(out))
+        fewer = model._copy(np.delete(model.values, out, axis=0))
+    else:
+        known = np.argwhere(model._known())
+        n = max(1, round(part * len(known)))
+        rows, columns = known[np.sort(generator.choice(len(known), n, replace=False))].T
+        cells = rows, columns
+        hidden = np.zeros((N, d), dtype=bool)
+        hidden[cells] = True
+        fewer = model._hide(hidden)
     trace = sample(fewer, n_draws=n_draws, n_chains=n_chains, n_jobs=n_jobs, rng=generator)
+    predict: Any = predict_items if full else predict_cells
     given, draws = (fewer, cells, model.values[cells]), some_draws(np.asarray(trace.draws))
-    score, (low, high), predicted, occurred = predict_cells(*given, draws)
-    one = predict_cells(*given, np.zeros((1, fewer.n_items), dtype=np.int64))[0]
+    score, (low, high), predicted, occurred = predict(*given, draws, True)
+    one = predict(*given, np.zeros((1, fewer.n_items), dtype=np.int64), False)[0]
     # A random part of the probability of the value itself, which only counts have.
     position = low + generator.random(len(score)) * (high - low)
     if model.kind == "categories":

@@ -12,17 +12,19 @@ item of the cluster that y joins belongs to cluster C of the estimate.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtr
 
 from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
 from epluribus.estimate import Estimate, read_best
-from epluribus.models import Mixture
+from epluribus.models import GaussianMixture, Mixture
+from epluribus.models.mixtures import condition
 
 _KEPT = 1 << 24
 """Numbers (128 MB) kept for clusters that come back in other draws."""
@@ -147,7 +149,7 @@ def _spread(logs: FloatArray, z: AnyArray, labels: IntArray) -> FloatArray:
 
 
 def predict_cells(
-    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray
+    model: Mixture, cells: tuple[IntArray, ...], values: AnyArray, draws: AnyArray, _: bool
 ) -> tuple[AnyArray, ...]:
     """Of cells that were held out, means over draws: log score, and probabilities of values below and up to it.
 
@@ -173,3 +175,40 @@ def predict_cells(
                 below[:, own] += law.below(columns[own], values[own])
     occurred = (category == values[owner]).astype(np.int64)
     return score - np.log(len(draws)), below / len(draws), predicted / len(draws), occurred
+
+
+def predict_items(
+    model: GaussianMixture,
+    cells: tuple[IntArray, ...],
+    values: AnyArray,
+    draws: AnyArray,
+    open_new: bool,
+) -> tuple[AnyArray, ...]:
+    """The same for all cells of new items, each given those before it in its row; none is a category."""
+    new = values.reshape(-1, int(cells[1].max()) + 1)
+    (n, d), priors = new.shape, defaultdict[bytes, float](lambda: -np.inf)
+    # Each cluster of all draws once, as bytes, with its prior weights added up; a new one has no members.
+    for z in draws:
+        logs = model._log_prior_new(np.bincount(z))
+        for g, log_prior in enumerate(logs if open_new else logs[:-1]):
+            key = np.flatnonzero(z == g).tobytes()
+            priors[key] = float(np.logaddexp(priors[key], log_prior))
+    # Sums over clusters of: weight, weight x probability, weight x density; the weight of a cluster is prior x
+    # density of the cells before.
+    sums = np.full((3, n, d), -np.inf)
+    for key, log_prior in priors.items():
+        members = np.frombuffer(key, dtype=np.int64)
+        df, center, scale = model._student_full(members)
+        before = np.full(n, log_prior)
+        for column in range(d):
+            first = slice(column + 1)
+            law = condition(new[:, first], df, center[first], scale[first, first], column)
+            with np.errstate(divide="ignore"):
+                below = np.log(stdtr(law[0], (new[:, column] - law[1]) / law[2]))
+            known = np.where(np.arange(d) <= column, new, np.nan)
+            after = log_prior + model._log_new_full(members, known)
+            for row, value in enumerate((before, before + below, after)):
+                sums[row, :, column] = np.logaddexp(sums[row, :, column], value)
+            before = after
+    below, none = np.exp(sums[1] - sums[0]).ravel(), np.zeros(0)
+    return (sums[2] - sums[0]).ravel(), np.stack([below, below]), none, none.astype(int)
