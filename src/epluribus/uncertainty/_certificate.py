@@ -237,7 +237,7 @@ def _bounds(
         if draws.n_items <= MOST_ITEMS:
             numbers = np.arange(settings.k_min, settings.most(draws.n_items) + 1)
             bound = SizePrices(*given, numbers, stopper, n_jobs).run(show)
-            yield bound, "prices by cluster size"
+            yield bound, "prices for each cluster size"
 
 
 def _round_up(percent: float) -> str:
