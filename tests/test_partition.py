@@ -86,7 +86,10 @@ def test_labels_of_every_kind(labels, expected):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("aab", "'labels' must hold one label for each item; got 'aab'"),
+        (
+            "aab",
+            "'labels' must be one partition, with a label for each item; got 'aab'. Give a list",
+        ),
         ([], r"got an array of shape \(0,\), which is empty"),
         (3, r"one partition, .* got 3\. Give a list or an array of labels"),
         (None, "got None. Give a list or an array of labels"),

@@ -6,8 +6,10 @@ Every message names the argument in quotes, what is allowed, what was given, and
 import difflib
 import math
 import operator
+import sys
 from collections.abc import Iterable
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -87,25 +89,22 @@ def check_count(value: Any, argument: str, *, low: int = 1, way_out: str = "") -
 
 def check_positive(value: Any, argument: str) -> float:
     """A finite number above zero, as a float. True is not a number here, nor is text."""
-    try:
-        if isinstance(value, bool | np.bool_ | str | bytes):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"'{argument}' must be a number; got {shown(value)}.") from None
-    if not (np.isfinite(number) and number > 0):
+    if not _is_number(value):
+        raise TypeError(f"'{argument}' must be a number; got {shown(value)}.")
+    if not 0 < value <= sys.float_info.max:
         raise ValueError(f"'{argument}' must be a finite number above 0; got {shown(value)}.")
-    return number
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_fraction(value: Any, argument: str, *, zero: bool = False, one: bool = True) -> float:
     """A number between 0 and 1; `zero` and `one` say whether the ends are allowed."""
     # The interval in the notation of the message: a bracket for an end that is allowed.
     low, high = "[" if zero else "(", "]" if one else ")"
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-        value, bool
-    )
-    if is_number and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
+    if _is_number(value) and (0 < value < 1 or (zero and value == 0) or (one and value == 1)):
         return float(value)
     raise ValueError(f"'{argument}' must be a number in {low}0, 1{high}; got {shown(value)}.")
 

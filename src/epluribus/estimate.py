@@ -167,14 +167,14 @@ class Estimate(Shown):
 
         return health(self, draws)
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """JSON text of the whole estimate, also written to `path` if given; `load` reads it."""
+    def to_json(self) -> str:
+        """JSON text of the whole estimate, as `save` writes it."""
         from epluribus.writers import to_json
 
-        return to_json(self, path)
+        return to_json(self)
 
     def save(self, path: str | Path) -> None:
-        """Save as npz or json, by the ending of the name, without pickle; `load` reads it back."""
+        """Save as json; `load` reads it back."""
         from epluribus.writers import save
 
         save(self, path)

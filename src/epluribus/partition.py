@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -151,10 +152,7 @@ def n_partitions(n_items: int) -> int:
     # further entry is the sum of the one before it and the one above that.
     row = [1]
     for _ in range(check_count(n_items, "n_items", low=0)):
-        new = [row[-1]]
-        for value in row:
-            new.append(new[-1] + value)
-        row = new
+        row = list(accumulate(row, initial=row[-1]))
     return row[0]
 
 
@@ -248,8 +246,6 @@ def as_labels(
                 f"{count(int((labels < 0).sum()), 'item')} undecided. Take the others: "
                 "best, draws = best.decided(draws)."
             )
-    if isinstance(labels, str):
-        raise TypeError(f"'{argument}' must hold one label for each item; got {shown(labels)}.")
     if is_groups(labels):
         labels = groups_to_labels([labels], argument)[0][0]
     values = _to_row(labels, argument)

@@ -1,4 +1,4 @@
-"""Writers: results as frames, labeled arrays and files; estimates saved and loaded again as json or NumPy's npz.
+"""Writers: results as frames, labeled arrays and files; estimates saved and loaded again as json.
 
 The ending of a file's name chooses the format. Labels have one item per row; a similarity matrix is dense, or
 sparse with the pairs above a threshold.
@@ -8,8 +8,7 @@ or the new one, never half of one. Nothing is pickled.
 
 The record of an estimate is what `Estimate.to_dict` returns, with ``format``, ``version``, ``loss_built_in`` (whether
 the name is enough to find the loss again), ``interrupted``, ``dimension`` and ``kind``; each run also has
-``seconds``, ``labels`` and ``trace``, a list of pairs (expected loss, number of clusters). A json file is
-the record. An npz file has it compressed, as the bytes of its text in ``record``, and the array ``labels``.
+``seconds``, ``labels`` and ``trace``, a list of pairs (expected loss, number of clusters).
 
 With constraints or undecided items there are also ``constraints`` (what `Rules.to_dict` returns) and
 ``undecided``, their cost; a label of -1 is an undecided item.
@@ -32,7 +31,6 @@ from epluribus._files import (
     as_path,
     check_ending,
     check_target,
-    open_arrays,
     reading,
     write_arrays,
     write_columns,
@@ -54,7 +52,6 @@ from epluribus.settings import Settings
 __all__ = ["load"]
 
 _Kind = TypeVar("_Kind", Run, Estimate)
-_ENDINGS = (".npz", ".json")
 _OF_RUNS = ("start", "expected_loss", "n_clusters", "n_draws", "n_sweeps", "converged")
 """What is always recorded of a run."""
 _ASKED = ("k_min", "k_max", "search")
@@ -71,36 +68,30 @@ _VERSION = 2
 """Version of the record; raised when older programs could not read a new one."""
 
 
-def to_json(estimate: Estimate, path: str | Path | None = None) -> str:
-    """The record of an estimate as JSON text, also written to `path` if given.
+def to_json(estimate: Estimate) -> str:
+    """The record of an estimate as JSON text.
 
     >>> import epluribus as epl
     >>> to_json(epl.minimize([[0, 0, 1], [0, 0, 1]]))[:46]
     '{"format": "epluribus estimate", "version": 2,'
     """
-    text = json.dumps(_to_record(estimate))
-    if path is not None:
-        write_whole(Path(path), lambda target: target.write_text(text + "\n", encoding="utf-8"))
-    return text
+    return json.dumps(_to_record(estimate))
 
 
 def save(estimate: Estimate, path: str | Path) -> None:
-    """Write an estimate to a file that ends in .npz or .json; npz is smaller and quicker to read."""
-    target = as_path(path, "path")
-    if check_ending(target, _ENDINGS, "The file") == ".json":
-        to_json(estimate, target)
-        return
-    record = np.frombuffer(json.dumps(_to_record(estimate)).encode(), dtype=np.uint8)
-    write_arrays(target, {"record": record, "labels": estimate.labels}, compress=True)
+    """Write the record of an estimate to a file that ends in .json."""
+    target, text = as_path(path, "path"), to_json(estimate) + "\n"
+    check_ending(target, (".json",), "The file")
+    write_whole(target, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
 def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
-    """Load an estimate that `Estimate.save` or `Estimate.to_json` wrote.
+    """Load an estimate that `Estimate.save` wrote.
 
     Parameters
     ----------
     path : str or Path
-        The file, npz or json.
+        The json file.
     loss : Loss, optional
         The loss that the estimate was made with, if it was your own: functions are not saved.
 
@@ -121,16 +112,15 @@ def load(path: str | Path, *, loss: Loss | None = None) -> Estimate:
     >>> from tempfile import TemporaryDirectory
     >>> best = epl.minimize([[0, 0, 1], [0, 0, 1], [0, 1, 1]], rng=1)
     >>> with TemporaryDirectory() as folder:
-    ...     best.save(Path(folder, "best.npz"))
-    ...     epl.load(Path(folder, "best.npz"))
+    ...     best.save(Path(folder, "best.json"))
+    ...     epl.load(Path(folder, "best.json"))
     Estimate(n_clusters=2, expected_loss=0.444444, loss='vi')
     """
     source, must = as_path(path, "path"), f"The file '{path}' must"
     check_exists(source)
-    kind = check_ending(source, _ENDINGS, "The file")
-    with reading(source, kind):
-        record = _read_npz(source) if kind == ".npz" else json.loads(source.read_text("utf-8"))
-    # Any json or npz file may come in: it is an estimate only if it says so.
+    with reading(source, check_ending(source, (".json",), "The file")):
+        record = json.loads(source.read_text("utf-8"))
+    # Any json file may come in: it is an estimate only if it says so.
     if not isinstance(record, dict) or record.get("format") != _FORMAT:
         raise ValueError(f"{must} hold an estimate, saved by Estimate.save.")
     # The file says that it is an estimate but may lack an entry, or have a wrong one: somebody edited it.
@@ -192,12 +182,6 @@ def _to_record(estimate: Estimate) -> dict[str, Any]:
         entry["labels"] = run.labels.tolist()
         entry["trace"] = [[step.expected_loss, step.n_clusters] for step in run.trace]
     return record
-
-
-def _read_npz(path: Path) -> Any:
-    """The record in an npz file."""
-    with open_arrays(path, ".npz") as archive:
-        return json.loads(archive["record"].tobytes())
 
 
 def _to_estimate(record: dict[str, Any], loss: Loss) -> Estimate:
@@ -320,7 +304,7 @@ def write_estimate(path: Path, estimate: Estimate, certainty: Any = None) -> Non
         what = f"None for the output '{path}': only .csv and .parquet have a column for it"
         raise ValueError(f"'certainty' must be {what}.")
     if kind == ".json":
-        to_json(estimate, path)
+        save(estimate, path)
     elif kind == ".npy":
         write_whole(path, lambda target: np.save(target, estimate.labels))
     elif kind == ".txt":

@@ -81,7 +81,7 @@ def test_equal_draws_are_equal_with_their_holes():
 def test_what_is_refused():
     with pytest.raises(ValueError, match="all labels of draw 1 are missing. Leave such draws out"):
         epl.Draws([[0, 1], [None, None]])
-    with pytest.raises(ValueError, match="all labels of 'b' and 'c' are missing"):
+    with pytest.raises(ValueError, match="all labels of 'b', 'c' are missing"):
         epl.Draws([[0, None, None], [0, None, None]], items=["a", "b", "c"])
     with pytest.raises(ValueError, match="draw 0 has item 1 twice"):
         epl.Draws([([1, 1], [0, 0]), ([0, 2], [0, 0])])

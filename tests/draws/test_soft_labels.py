@@ -149,3 +149,11 @@ def test_labeled_probabilities_keep_names_and_chains():
     assert again.items == draws.items
     np.testing.assert_array_equal(again, draws)
     np.testing.assert_allclose(epl.draws.soft_psm(turned), epl.draws.soft_psm(p))
+
+
+@pytest.mark.parametrize("names", ["p.1.1,p.1.2,p.2.1", "p.1.1,p.1.2,p.2.1,p.1.1", "p.2.1,p.2.2"])
+def test_columns_that_lack_an_entry_are_refused(names, tmp_path):
+    n = names.count("p")
+    (tmp_path / "p.csv").write_text(f"{names}\n{','.join(['0.5'] * n)}\n")
+    with pytest.raises(ValueError, match=r"'p' of the file .* must have a column for every item"):
+        epl.soft_draws(tmp_path / "p.csv", rng=1)

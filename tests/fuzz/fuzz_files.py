@@ -48,7 +48,7 @@ def samples() -> dict[str, list[Path]]:
     np.savez(folder / "z.npz", labels=Z, items=np.array(NAMES))
     np.savez_compressed(folder / "packed.npz", z=Z, mu=Z / 3)
     frame = pd.DataFrame(Z, columns=NAMES)
-    for name in ("z.csv", "z.csv.gz", "z.csv.bz2", "z.csv.xz"):
+    for name in ("z.csv", "z.csv.gz"):
         frame.to_csv(folder / name, index=False)
     frame.to_csv(folder / "z.tsv", sep="\t")
     frame.to_parquet(folder / "z.parquet")
@@ -62,7 +62,6 @@ def samples() -> dict[str, list[Path]]:
         )  # zarr says that names of one letter may be stored otherwise one day
         labels.to_zarr(folder / "z.zarr", encoding={"z": {"chunks": (4, 6)}})
     best = epl.minimize(epl.Draws(Z, items=NAMES), rng=1)
-    best.save(folder / "best.npz")
     best.save(folder / "best.json")
     best.write_labels(folder / "labels.csv", certainty=np.ones(6))
     best.write_labels(folder / "labels.parquet")

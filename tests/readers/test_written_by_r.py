@@ -13,7 +13,7 @@ DATA = Path(__file__).parent / "data"
 Z = np.array([[1, 1, 2, 2], [1, 1, 1, 2], [3, 3, 2, 2], [1, 2, 2, 2], [1, 1, 2, 2]])
 NAMES = ("ann", "bob", "cy", "di")
 FILES = {
-    "integer.rds double.rds ascii.rds list_of_draws.rds fit.rds two.rda": ("1", "2", "3", "4"),
+    "integer.rds double.rds ascii.rds factor_matrix.rds list_of_draws.rds fit.rds two.rda": ("1", "2", "3", "4"),
     "table_no_header.csv table_no_header.txt bare.txt": None,
     "frame.rds factor_frame.rds default.csv semicolons.csv table.txt words.csv": ("V1", "V2", "V3", "V4"),
     "named.rds no_rows.csv table_named.txt": NAMES,
@@ -41,8 +41,14 @@ def test_two_chains(name):
 
 
 def test_words_that_lost_their_shape_are_refused():
-    with pytest.raises(ValueError, match=r"must be a matrix of numbers.*words and factors is lost"):
+    with pytest.raises(
+        ValueError, match=r"must be a matrix, .*shape \(20,\) \(that of words is lost"
+    ):
         read("character.rds")
+
+
+def test_a_missing_factor_is_a_missing_label():
+    assert np.argwhere(np.asarray(read("factor_holes.rds")) < 0).tolist() == [[1, 2]]
 
 
 def test_estimates_and_similarity_matrices(tmp_path):

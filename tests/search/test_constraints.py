@@ -210,11 +210,10 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
     )
     assert best.settings.bound == f"with at most 6 clusters, subject to {words}"
     assert f"subject to     {words}" in str(best)
-    for ending in ("json", "npz"):
-        best.save(tmp_path / f"best.{ending}")
-        again = epl.load(tmp_path / f"best.{ending}")
-        assert again.settings.constraints == best.settings.constraints
-        assert again.settings.bound == best.settings.bound
+    best.save(tmp_path / "best.json")
+    again = epl.load(tmp_path / "best.json")
+    assert again.settings.constraints == best.settings.constraints
+    assert again.settings.bound == best.settings.bound
 
 
 def test_which_partitions_and_sets_are_allowed():

@@ -5,9 +5,8 @@ import pytest
 
 import epluribus as epl
 from epluribus._parallel import NEVER, Stopped
-from epluribus.draws.expected import Together
 from epluribus.search import _minimize as entrance
-from epluribus.search import large
+from epluribus.search import large, pairs
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds, TableState
 
@@ -246,15 +245,15 @@ def test_ended_early_nothing_is_lost(loss, at, monkeypatch):
 
 def test_ctrl_c_while_the_matrix_is_made(monkeypatch):
     """What was placed is kept."""
-    matrix, made = Together.matrix, []
+    fill, made = pairs.fill_symmetric, []
 
-    def interrupted(self, n_jobs, stopper=None, *rest, **named):
+    def interrupted(out, rows, n_jobs, stopper=None, *rest):
         if stopper is not None:  # not that of the few items
             made.append(1)
             stopper.interrupt()
-        return matrix(self, n_jobs, stopper, *rest, **named)
+        return fill(out, rows, n_jobs, stopper, *rest)
 
-    monkeypatch.setattr(Together, "matrix", interrupted)
+    monkeypatch.setattr(pairs, "fill_symmetric", interrupted)
     best = epl.minimize(loose(1), "binder", rng=1)
     assert made
     assert best.interrupted

@@ -57,7 +57,6 @@ def test_weights_enter_the_mean_and_its_error():
     influence = weights * (x - mean) / weights.mean()
     size = ess(influence, method="mean")
     worth = weights.sum() ** 2 / (weights**2).sum()  # Kish
-    assert found.weights_worth == pytest.approx(worth)
     assert found.ess == pytest.approx(size * worth / 2000)
     # The jackknife's influence, enlarged by Student's and Edgeworth's factor.
     drawn = influence / (1 - weights / weights.sum())
@@ -111,17 +110,13 @@ def test_three_draws_that_carry_the_weight_are_not_worth_hundreds():
     z = noisy(np.random.default_rng(10), 1, 1000)[0]
     weights = np.where(np.arange(1000) < 3, 1000.0, 1.0)
     found = error(TRUTH, epl.Draws(z, weights=weights))
-    assert found.weights_worth == pytest.approx(5.3, abs=0.05)
     assert found.ess < 7
     assert "Few draws carry the weight: the 1,000 draws are worth 5.32 of equal weight" in str(
         found
     )
-    heavy = np.random.default_rng(1).pareto(1.0, 1000) + 0.5
-    assert error(TRUTH, epl.Draws(z, weights=heavy)).pareto_k > 0.7
-    even = error(TRUTH, z)
-    assert even.weights_worth == 1000
-    assert np.isnan(even.pareto_k)
-    assert even.few_carry == ""
+    heavy = np.random.default_rng(5).pareto(1.35, 1000) + 0.5
+    assert "heavy tail" in error(TRUTH, epl.Draws(z, weights=heavy)).few_carry
+    assert error(TRUTH, z).few_carry == ""
 
 
 def test_importance_weights_are_covered():

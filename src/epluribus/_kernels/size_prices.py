@@ -67,14 +67,15 @@ def smallest_first(values, n, r):
 
 @kernel
 def improve_rows(
-    begin, x, w, groups, shares, low, high, base, slope, alive, gain, soft, stop, value, size
+    begin, x, w, groups, shares, low, high, base, slope, alive, near, gain, soft, stop, value, size
 ):
     """The value of each row's cheapest form, and a step of the row towards it, for n items from `begin` on.
 
     `w` is (n, K, N), `groups` (n, G, N) with `shares` (n, G): in which share of a group's draws the others
     are with the item. `low`, `high`, `base` and `slope` (K,) belong to the bins of sizes; alive[a, j] says
-    whether item j can be in a cluster of bin a. `size` is the sum of the absolute terms of the value, from
-    which rounding is bounded. With a `gain` of 0 rows stay as they are. The precision is that of x.
+    whether item j can be in a cluster of bin a. Only rows that are `near` (n, K) are looked at. `size` is the
+    sum of the absolute terms of the value, from which rounding is bounded. With a `gain` of 0 all rows are looked
+    at, and stay as they are. The precision is that of x.
     """
     n_items, n_groups = x.shape[2], groups.shape[1]
     n, h = np.zeros(n_groups, x.dtype), np.zeros(n_items, x.dtype)
@@ -83,8 +84,10 @@ def improve_rows(
         i = begin + q
         flat = np.ascontiguousarray(groups[q].T)  # (N, G)
         for a in range(len(low)):
+            if stop[0] or (gain > 0.0 and not near[q, a]):
+                continue
             value[q, a], size[q, a] = np.inf, 0.0
-            if stop[0] or not alive[a, i]:
+            if not alive[a, i]:
                 continue
             row = x[q, a]
             n[:] = 0.0

@@ -87,21 +87,14 @@ def read_items(path: Path, *, words: bool = False) -> Any:
     check_exists(path)
     if path.suffix == ".npy":
         return np.array(load_numpy(path))
-    table, first = read_table(path), 0
-    names = table.texts(-1) if table.skip else table.texts(0)
+    table = read_table(path)
     if not table.skip and table.frame.shape[1] > 1:
-        is_word = pd.to_numeric(pd.Series(names), errors="coerce").isna()
-        first = int(bool(is_word.all()) and len(set(names)) == len(names))
-        if first:
+        texts, names = table.texts, pd.Series(table.texts(0))
+        if names.is_unique and pd.to_numeric(names, errors="coerce").isna().all():
             remark("the first column is read as the names of the items")
-    frame = table.frame.iloc[:, first:]
-    if not words:
-        rest = table._replace(
-            frame=frame, skip=table.skip + first, texts=lambda i: table.texts(i + first)
-        )
-        columns = frame.columns if table.named else None
-        frame = pd.DataFrame(rest.numbers(gaps=True), columns=columns)
-    return frame.set_axis(names) if table.skip or first else frame
+            others = table.frame.iloc[:, 1:]
+            table = table._replace(frame=others, skip=1, texts=lambda i: texts(i + 1))
+    return table.to_frame(words=words, gaps=True)
 
 
 def describe(model: Any) -> None:

@@ -18,7 +18,7 @@ from epluribus._cards import Card, Facts, Shown
 from epluribus._files import as_path, check_target, write_arrays
 from epluribus._text import count, percent, span
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray
-from epluribus._validate import check_choice, check_count, quoted, shown
+from epluribus._validate import check_choice, quoted, shown
 from epluribus.draws.rows import (
     check_items,
     check_weights,
@@ -304,11 +304,11 @@ class Draws(Shown):
 
     def burn(self, n: int) -> Draws:
         """Leave out the first `n` draws of each chain."""
-        return self._select(kept_rows(self.chains, check_count(n, "n", low=0), 1))
+        return self._select(kept_rows(self.chains, n, 1))
 
     def thin(self, step: int) -> Draws:
         """Keep every `step`-th draw of each chain."""
-        return self._select(kept_rows(self.chains, 0, check_count(step, "step", low=1)))
+        return self._select(kept_rows(self.chains, 0, step))
 
     def chain(self, number: int) -> Draws:
         """The draws of one chain, by its number from 0 on."""
@@ -317,30 +317,26 @@ class Draws(Shown):
         return self._select(np.flatnonzero(self.chains == number))
 
     def select(self, chains: Sequence[Any]) -> Draws:
-        """The draws of some chains, by name, or by number where that is no chain's name.
+        """The draws of some chains, by name; those without names are called by their numbers.
 
         >>> draws = Draws([[[0, 0, 1], [0, 1, 1]], [[0, 0, 0], [0, 0, 1]], [[0, 1, 2], [0, 1, 1]]])
         >>> draws.select(chains=[0, 2]).n_draws, draws.drop_chains(1).chain_names
         (4, ('0', '2'))
         """
-        return self._select(np.flatnonzero(np.isin(self.chains, self._chain_numbers(chains))))
+        return self._select(np.flatnonzero(self._in_chains(chains)))
 
     def drop_chains(self, *chains: Any) -> Draws:
         """The draws without those of some chains, named as in `select`."""
-        return self._select(np.flatnonzero(~np.isin(self.chains, self._chain_numbers(chains))))
+        return self._select(np.flatnonzero(~self._in_chains(chains)))
 
-    def _chain_numbers(self, chains: Any) -> list[int]:
-        """The numbers of chains that are given by name, or by number."""
+    def _in_chains(self, chains: Any) -> NDArray[np.bool_]:
+        """Which draws belong to chains that are given by name, or one by its name."""
         alone = isinstance(chains, str) or not isinstance(chains, Iterable)
-        given, names = [chains] if alone else list(chains), self.chain_names
-        places = {name: number for number, name in enumerate(names)}
-        # Chains named 1 to 4 by a file are meant by these names; 0 is then none of them.
-        if not any(name.lstrip("-").isdigit() for name in names):
-            places |= {str(number): number for number in range(self.n_chains)}
+        given, names = [str(one) for one in ([chains] if alone else chains)], self.chain_names
         for one in given:
-            if str(one) not in places:
+            if one not in names:
                 raise ValueError(f"'chains' must be among {quoted(names)}; got {shown(one)}.")
-        return [places[str(one)] for one in given]
+        return np.isin(np.array(names)[self.chains], given)
 
     def save(self, path: str | Path) -> None:
         """Write the labels of all draws, their weights and the names of chains and items to an npz file.
@@ -356,11 +352,6 @@ class Draws(Shown):
         arrays = {"labels": labels, "chains": names, "weights": weights, "items": self.items}
         arrays |= {"kind": self.kind, "origin": self.origin or None}
         write_arrays(target, {k: x for k, x in arrays.items() if x is not None}, compress=True)
-
-    def with_origin(self, origin: str) -> Draws:
-        """The same draws with a sentence on how they were made."""
-        about = self._contents.about._replace(origin=origin)
-        return Draws(self._contents._replace(about=about))
 
     def _select(self, rows: IntArray) -> Draws:
         """The given draws, without the distinct partitions that none of them equals."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from epluribus import losses
 from epluribus._kernels.similarity import together_counts, together_weights
 from epluribus._parallel import Stopper, parts, run_all
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
-from epluribus._validate import check_memory
+from epluribus._validate import as_array, check_memory
 from epluribus.draws.draws import Draws, as_draws
 from epluribus.draws.rows import all_equal
 from epluribus.draws.store import Slice, Store
@@ -49,19 +49,10 @@ _REPEATS = 4
 """With this many draws per distinct partition it pays to compare distinct partitions, with weights."""
 
 
-@overload
-def expected_loss(
-    labels: LabelsLike, draws: DrawsLike | None = ..., loss: LossLike | None = ..., *,
-    psm: Any = ..., per_draw: Literal[False] = ...,
-) -> float: ...  # fmt: skip
-@overload
-def expected_loss(
-    labels: LabelsLike, draws: DrawsLike, loss: LossLike | None = ..., *, per_draw: Literal[True]
-) -> FloatArray: ...
 def expected_loss(
     labels: LabelsLike, draws: DrawsLike | None = None, loss: LossLike | None = None, *,
     psm: Any = None, per_draw: bool = False,
-) -> float | FloatArray:  # fmt: skip
+) -> Any:  # fmt: skip
     """Expected posterior loss of a partition: the mean of its loss over the draws.
 
     Parameters
@@ -352,8 +343,9 @@ class SimilarityMatrix:
         items = psm.columns if hasattr(psm, "columns") else None
         if isinstance(psm, str | Path):
             psm, items = read_matrix(Path(psm))
-        if not issparse(psm):
-            psm = _matrix_of(psm)
+        if isinstance(psm, np.ma.MaskedArray):  # what is masked is missing
+            psm = np.ma.filled(psm.astype(np.float64), np.nan)
+        psm = psm if issparse(psm) else as_array(psm, "psm", np.float64)
         if psm.ndim != 2 or psm.shape[0] != psm.shape[1] or psm.shape[0] == 0:
             raise ValueError(
                 f"'psm' must be a square matrix, items by items; got shape {psm.shape}. Draws are given as "
@@ -377,17 +369,6 @@ class SimilarityMatrix:
         out = (self.matrix if keep is None else self.matrix[keep][:, keep]).toarray()
         np.fill_diagonal(out, 1.0)
         return out
-
-
-def _matrix_of(psm: Any) -> Any:
-    """The matrix as floats; what is masked is missing."""
-    if isinstance(psm, np.ma.MaskedArray):
-        return np.ma.filled(psm.astype(np.float64), np.nan)
-    try:
-        return np.asarray(psm, dtype=np.float64)
-    except (TypeError, ValueError):
-        what = f"a matrix of numbers, dense or of SciPy's sparse kinds; got {type(psm).__name__}"
-        raise TypeError(f"'psm' must be {what}.") from None
 
 
 def _checked(csr: Any) -> Any:

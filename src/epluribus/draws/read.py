@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from epluribus._typing import AnyArray, FloatArray, RngLike
 from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
+from epluribus.readers.columns import Source
 from epluribus.readers.soft import CLOSE, read_soft
 
 _EXACT = 1e-4
@@ -96,8 +97,7 @@ def read_draws(
     ...     epl.read_draws(path)
     Draws(n_draws=2, n_items=3, n_distinct=1, n_chains=1)
     """
-    one = isinstance(path, str | Path) or not isinstance(path, Iterable)
-    paths: list[Any] = [path] if one else list(cast(Iterable[Any], path))
+    paths: Any = list(path) if isinstance(path, Iterable) and not isinstance(path, str) else [path]
     if not paths or not all(isinstance(entry, str | Path) for entry in paths):
         raise TypeError(f"'path' must be a path, or a list of paths; got {shown(path)}.")
     # As paths, because `Draws` could take a list of strings for labels.
@@ -106,14 +106,18 @@ def read_draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
         missing=missing, noise=noise,
     )  # fmt: skip
+    doubt = ""
+    if (
+        draws.n_items == 1
+    ):  # a delimiter that was not recognized, or one partition with a label in each line
+        doubt = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by commas, "
+        doubt += "semicolons, tabs or blanks?"
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With
     # two items or one draw that can be chance.
-    alone = draws.n_items > 2 and draws.n_draws > 1 and (draws.n_clusters == draws.n_items).all()
-    if alone or draws.n_items == 1:
-        what = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one"
-        # A delimiter that was not recognized, or one partition with a label in each line.
-        single = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by commas,"
-        doubt = f"{what} draw per row?" if alone else f"{single} semicolons, tabs or blanks?"
+    elif draws.n_items > 2 and draws.n_draws > 1 and (draws.n_clusters == draws.n_items).all():
+        doubt = f"Every one of the {draws.n_items:,} items is alone in every draw. Are these labels of clusters, one "
+        doubt += "draw per row?"
+    if doubt:
         warnings.warn(doubt, stacklevel=2)
     return draws
 
@@ -171,10 +175,10 @@ def soft_draws(
     >>> epl.soft_draws(p, n_draws_each=100, rng=1).n_draws
     100
     """
-    source, chains, names, _ = read_soft(probabilities, var)
+    values, chains, names, _ = read_soft(probabilities, var)
     items = names if items is None else items
     count = check_count(n_draws_each, "n_draws_each")
-    n_draws, n_items, n_clusters = source.shape
+    n_draws, n_items, n_clusters = values.shape
     shared = check_weights(weights, n_draws)
     generator = make_rng(rng)
     check_memory(
@@ -184,7 +188,7 @@ def soft_draws(
     )
     # The second dimension is the repeats: flattened, those of one soft draw are consecutive.
     labels = np.empty((n_draws, count, n_items), dtype=np.min_scalar_type(n_clusters))
-    for begin, block in soft_blocks(source, log):
+    for begin, block in soft_blocks(values, log):
         # Inversion: with running sums S_k = p_1 + ... + p_k, the label is the number of k with u >= S_k,
         # for u uniform in [0, 1). The last sum must be exactly 1, or a u close to 1 would give a label
         # that no cluster has.
@@ -193,14 +197,13 @@ def soft_draws(
         for repeat in range(count):
             uniform = generator.random((len(block), n_items, 1))
             labels[begin : begin + len(block), repeat] = (uniform >= sums).sum(axis=2)
-    return Draws(
+    how = f"drawn from the probabilities of clusters, {count} for each item and draw of the probabilities."
+    source = Source(
         labels.reshape(n_draws * count, n_items),
-        weights=np.repeat(shared, count),
-        items=items,
         chains=np.repeat(chains, count),
-    ).with_origin(
-        f"Labels were drawn from the probabilities of clusters, {count} for each item and draw of the probabilities."
+        origin=f"Labels were {how}",
     )
+    return Draws(source, weights=np.repeat(shared, count), items=items)
 
 
 def soft_psm(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.labels import canonical_rows
 from epluribus._parallel import resolve_jobs, run_all
-from epluribus._text import count, sentence_list
+from epluribus._text import few_of
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import check_count, shown
 from epluribus.readers.columns import Source
@@ -138,15 +138,11 @@ def _canonical(
     own, n_clusters = codes[begin:end], np.empty(end - begin, dtype=np.int64)
     canonical_rows(rows[begin:end], low, np.zeros(span, dtype=np.int64), own, n_clusters)
     # In the smallest type for each row, so that equal rows have equal hashes whatever the others are.
-    return [
-        (
-            k,
-            sha256(
-                row.astype(np.min_scalar_type(k - 1), copy=False), usedforsecurity=False
-            ).digest()[:16],
-        )
-        for k, row in zip(n_clusters.tolist(), own[:, int(missing) :], strict=True)
-    ]
+    found = []
+    for k, row in zip(n_clusters.tolist(), own[:, int(missing) :], strict=True):
+        small = row.astype(np.min_scalar_type(k - 1), copy=False)
+        found.append((k, sha256(small, usedforsecurity=False).digest()[:16]))
+    return found
 
 
 def _missing_first(rows: AnyArray) -> AnyArray:
@@ -180,9 +176,8 @@ def count_seen(found: Collapsed, names: tuple[str, ...] | None, where: str) -> I
         raise ValueError(f"{must} {what}. Leave such draws out.")
     never = np.flatnonzero(~seen.any(axis=1)).tolist()
     if never:
-        first = sentence_list([f"'{names[i] if names else i}'" for i in never[:3]])
-        more = f" and {count(len(never) - 3, 'other')}" if len(never) > 3 else ""
-        what = f"for every item; all labels of {first}{more} are missing"
+        some = few_of([f"'{names[i] if names else i}'" for i in never], 3)
+        what = f"for every item; all labels of {some} are missing"
         raise ValueError(f"{must} {what}. Leave such items out.")
     return n_seen
 

@@ -406,14 +406,9 @@ def read_edges(path: str | Path, header: bool | None = None) -> Any:
 def _read_matrix(path: Path) -> pd.DataFrame:
     """A matrix of numbers in a text file, with the names of its rows and columns."""
     table = read_table(path)
-    frame = pd.DataFrame(table.numbers())
-    if table.named:
-        frame.columns = table.frame.columns
-    if table.skip:  # names of rows
-        frame.index = pd.Index(table.texts(-1))
-    elif table.named and len(frame) == frame.shape[1]:
-        frame.index = frame.columns
-    return frame
+    frame: pd.DataFrame = table.to_frame()
+    unnamed = table.named and not table.skip and len(frame) == frame.shape[1]
+    return frame.set_axis(frame.columns) if unnamed else frame
 
 
 def _is_heading(rows: list[list[str]]) -> bool:

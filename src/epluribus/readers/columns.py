@@ -18,6 +18,7 @@ its item beside it. tidybayes in R (``.chain``, ``.iteration``, ``.draw``, ``i``
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,7 @@ def all_integers(values: AnyArray) -> bool:
 
 
 def pick_labels(
-    names: Sequence[str] | Mapping[str, str], values: Callable[[str], Any], var: str | None, where: str, *,
+    names: Mapping[str, str] | Sequence[str], values: Callable[[str], Any], var: str | None, where: str, *,
     possible: Sequence[str] | None = None,
 ) -> str:  # fmt: skip
     """Name of the variable that holds the labels: the one asked for, ``labels``, or the only one of integers.
@@ -223,22 +224,14 @@ def from_frame(frame: Any, *, var: str | None = None, where: str = "the frame") 
         way_out = "Read the other columns, and give its exponentials as 'weights'."
         raise ValueError(f"The column '.log_weight' of {where} holds weights. {way_out}")
     # Columns are known by their numbers, since names may be there twice.
-    return _pick_columns(
-        frame.set_axis(range(len(texts)), axis=1), texts, var,
-        next((texts.index(name) for name in CHAIN if name in texts), None), where,
-    )  # fmt: skip
-
-
-def _pick_columns(
-    frame: Any, texts: list[str], var: str | None, at_chain: int | None, where: str
-) -> Source:
-    """Find the labels among the columns, of which one may hold the chain."""
+    frame = frame.set_axis(range(len(texts)), axis=1)
     # What remains after the columns about the draws are labels, and perhaps other variables.
+    at_chain = next((texts.index(name) for name in CHAIN if name in texts), None)
     chains = None if at_chain is None else to_array(frame[[at_chain]])[:, 0]
     rest = [i for i, text in enumerate(texts) if i != at_chain and not is_about_draws(text)]
     if not rest:
         raise ValueError(f"No column of {where} holds labels: it has {quoted(texts)}.")
-    variables = _variables(texts, rest)
+    variables, _ = variables_of({i: texts[i] for i in rest}, 1)
     # A long table needs a column for the item and one for the label, and has no entries of variables.
     may_be_long = len(rest) > 1 and not variables
     long = _from_long(frame, texts, rest, chains, var, where) if may_be_long else None
@@ -251,22 +244,21 @@ def _pick_columns(
     if var is not None and var not in variables:
         # R's data.frame names the columns of a matrix X1, X2, ...
         numbered = [i for i in rest if re.fullmatch(re.escape(var) + r"\d+", texts[i])]
-        variables = variables | ({var: numbered} if numbered else {})
+        variables |= {var: np.array(numbered)} if numbered else {}
     elif from_sampler:
         _refuse_damage(frame, texts, rest, variables, var, where)
     # Outside a sampler's output a few columns may look like entries by chance (anna.1 beside ben): then
     # only a table in which all columns are entries is read as variables.
     elif sum(map(len, variables.values())) < len(rest) and var is None:
         variables = {}
-    matrix = re.compile(rf"{re.escape(str(var))}[.\[]\d+[.,]\d+")
-    if var not in variables and any(map(matrix.match, texts)):
+    if var not in variables and var in variables_of(dict(enumerate(texts)), 2)[0]:
         raise ValueError(
             f"'var' must name labels, one for each item; '{var}' has two indices in {where}. If it holds probabilities "
             f"of clusters, read it with soft_draws(..., var='{var}') ('epluribus soft --var {var}')."
         )
     if variables or var is not None:
         name = pick_labels(list(variables), lambda v: to_array(frame[variables[v]]), var, where)
-        rest = variables[name]
+        rest = variables[name].tolist()
     # The indices if all are entries of one variable, as they are in its columns, else the names.
     entries = [_ENTRY.fullmatch(texts[i]) for i in rest]
     one = all(entries) and len({entry[1] for entry in entries if entry}) == 1
@@ -280,24 +272,30 @@ def is_about_draws(text: str) -> bool:
     return text in CHAIN or text.lower() in _COUNTERS or text.endswith("__")
 
 
-def _variables(texts: list[str], rest: list[int]) -> dict[str, list[int]]:
-    """The columns of each variable with one index, in order, if they are complete from 0 or 1 on.
+def variables_of(names: Mapping[int, str], n_indices: int) -> tuple[dict[str, IntArray], list[str]]:
+    """The columns of each variable, by its indices, if they are complete from 0 or 1 on; and the other variables.
 
-    >>> _variables(["z.2", "z.1", "mu.1", "mu.3", "A.1.1"], [0, 1, 2, 3, 4])
-    {'z': [1, 0]}
+    >>> found, lacking = variables_of({2: "z.2", 3: "z.1", 5: "mu.1", 6: "mu.3", 7: "A.1.1"}, 1)
+    >>> found["z"].tolist(), lacking
+    ([3, 2], ['mu'])
     """
-    found: dict[str, dict[int, int]] = {}
-    for i in rest:
-        match = _ENTRY.fullmatch(texts[i])
-        # A.1.2 is an entry of a matrix, which cannot hold the labels of one draw.
-        if match and not _ENTRY.fullmatch(match[1]):
-            found.setdefault(match[1], {})[int(match[2] or match[3])] = i
-    # n different indices from 0 or 1 on have no gap if the largest and the smallest differ by n - 1.
-    return {
-        name: [columns[index] for index in sorted(columns)]
-        for name, columns in found.items()
-        if min(columns) <= 1 and max(columns) - min(columns) == len(columns) - 1
-    }
+    index = r"(\d+)"
+    dots, commas = rf"\.{index}" * n_indices, r",\s*".join([index] * n_indices)
+    form = re.compile(rf"(.+?)(?:{dots}|\[{commas}\])")
+    entries: dict[str, list[tuple[tuple[int, ...], int]]] = {}
+    for column, name in names.items():
+        # A.1.2 is an entry of a matrix A, not of a vector A.1, which samplers do not have.
+        if (match := form.fullmatch(name)) and not _ENTRY.fullmatch(match[1]):
+            place = tuple(int(group) for group in match.groups()[1:] if group)
+            entries.setdefault(match[1], []).append((place, column))
+    found = {}
+    for name, own in entries.items():
+        places, columns = zip(*sorted(own), strict=True)
+        begins, ends = (list(map(which, zip(*places, strict=True))) for which in (min, max))
+        shape = [end - begin + 1 for begin, end in zip(begins, ends, strict=True)]
+        if len(set(places)) == len(places) == math.prod(shape) and max(begins) <= 1:
+            found[name] = np.reshape(columns, shape)
+    return found, [name for name in entries if name not in found]
 
 
 def _without_counts(
@@ -305,60 +303,50 @@ def _without_counts(
 ) -> list[int]:  # fmt: skip
     """The columns without those that would pass as the labels of one more item, with a warning.
 
-    These are a first column that numbers ten draws or more, as spreadsheets and data frames save it, and the number
-    of clusters of each draw at either end.
+    These are a first column that numbers ten draws or more, as spreadsheets and data frames save it, and one with the
+    number of clusters of each draw.
     """
-
-    def column(i: int) -> AnyArray:
-        values = to_array(frame[[i]])[:, 0]
-        return values.astype(np.float64) if all_integers(values) else np.zeros(0)
-
-    counts = np.diff(column(rest[0])) == 1
-    # The numbers may go on from one chain to the next, or begin again at any number.
-    if (
-        len(counts) >= 9
-        and (counts if chains is None else counts | (chains[1:] != chains[:-1])).all()
-    ):
-        _warn(f"The column '{texts[rest[0]]}' of {where} counts the draws: it is left out.")
-        rest = rest[1:]
-    for at in (at for at in (rest[0], rest[-1]) if texts[at].lower() in _NUMBER and not variables):
-        others = [i for i in rest if i != at]
-        clusters = [len(set(row)) for row in to_array(frame[others]).tolist()]
-        if len(clusters) > 1 and clusters == column(at).tolist():
-            what = "has the number of clusters: it is left out"
-            _warn(f"The column '{texts[at]}' of {where} {what}.")
-            return others
+    named = [i for i in rest if texts[i].lower() in _NUMBER and not variables]
+    for at in [rest[0], *(i for i in named if i != rest[0])]:
+        values, others = to_array(frame[[at]])[:, 0], [i for i in rest if i != at]
+        if len(values) < 2 or not all_integers(values) or not others:
+            continue
+        what, steps = "", np.diff(values.astype(np.float64)) == 1
+        # The numbers may go on from one chain to the next, or begin again at any number.
+        steps |= False if chains is None else chains[1:] != chains[:-1]
+        if at == rest[0] and len(steps) >= 9 and steps.all():
+            what = "counts the draws"
+        elif at in named:
+            clusters = [len(set(row)) for row in to_array(frame[others]).tolist()]
+            what = "has the number of clusters" if values.tolist() == clusters else ""
+        if what:
+            rest = others
+            warnings.warn(
+                f"The column '{texts[at]}' of {where} {what}: it is left out.", stacklevel=2
+            )
     return rest
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=2)
-
-
 def _refuse_damage(
-    frame: Any, texts: list[str], rest: list[int], variables: dict[str, list[int]], var: str | None, where: str
+    frame: Any, texts: list[str], rest: list[int], variables: Mapping[str, Any], var: str | None, where: str
 ) -> None:  # fmt: skip
-    """Refuse a sampler's columns that cannot be read as labels: an item would be lost.
-
-    That is, columns of integers in which an entry is lacking or has a damaged name, and probabilities of clusters.
-    """
+    """Refuse a sampler's columns that are no labels: integers of which an entry is lacking, and matrices alone."""
     used = {i for columns in variables.values() for i in columns}
     for i in (i for i in rest if i not in used):
         text, match = texts[i], _ENTRY.fullmatch(texts[i])
         odd = not text or any(re.fullmatch(re.escape(v) + r"\W*\d+\W*", text) for v in variables)
-        matrix = bool(match and _ENTRY.fullmatch(match[1]))
+        matrix = re.fullmatch(r".+?(\.\d+\.\d+|\[\d+(, *\d+)+\])", text)
+        if matrix and not variables:
+            raise ValueError(
+                f"The columns of {where} are entries with two indices, such as '{text}': no labels. If they are "
+                "probabilities of clusters, or their logarithms, give the file to soft_draws, or to 'epluribus soft'."
+            )
         if match and not matrix:
             odd = var in (None, match[1])
         if odd and all_integers(to_array(frame[[i]])):
             raise ValueError(
                 f"The header of {where} must have all entries of a variable, from 0 or 1 on; '{text}' stands "
                 "alone. Is the header damaged? Mend it, or leave that column out."
-            )
-        if matrix and not variables and not all_integers(to_array(frame[rest])):
-            raise ValueError(
-                f"The columns of {where} are entries with two indices, such as '{text}', and are not integers: no "
-                "labels. If they are probabilities of clusters, or their logarithms, give the file to soft_draws, or "
-                "to 'epluribus soft'."
             )
 
 
@@ -376,8 +364,7 @@ def _from_long(
     counters = [i for i, text in enumerate(texts) if text.lower() in _COUNTERS]
     if not counters:
         return None
-    keys = pd.DataFrame({i: frame[i] for i in counters})
-    keys["chain"] = 0 if chains is None else np.asarray(chains)
+    keys = frame[counters].assign(chain=0 if chains is None else chains)
     draw = keys.groupby(list(keys), sort=False, dropna=False).ngroup().to_numpy()
     if draw.max(initial=-1) + 1 == len(draw):
         return None

@@ -113,7 +113,7 @@ def _ending(path: Path) -> str:
     if path.is_dir() and any((path / name).exists() for name in _ZARR_FILES):
         return ".zarr"
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2", ".xz"):
+    if len(suffixes) > 1 and suffixes[-1] == ".gz":
         return suffixes[-2]
     return suffixes[-1] if suffixes else ""
 
@@ -157,8 +157,7 @@ def open_labeled(path: Path, engine: str | None = None) -> Any:
     kind = engine or "netCDF"
     xarray = need("xarray", "arviz", f"Reading {kind}")
     # xarray reads netCDF with netCDF4, if that is installed, or with the packages of the extra "arviz".
-    packages = (engine,) if engine else () if find_spec("netCDF4") else ("h5netcdf", "h5py")
-    for package in packages:
+    for package in () if find_spec("netCDF4") and not engine else (engine or "h5netcdf",):
         need(package, "arviz", f"Reading {kind}")
     # That a group or the whole format is missing is a different exception in each engine, so that the second
     # attempt decides: a file without groups opens, and a file of another format fails again.
@@ -254,65 +253,55 @@ def as_dask(labels: Any) -> Any:
 def _load_r(path: Path) -> Any:
     """What is in a file of R: of several objects in an .rda, all by name."""
     rdata = need("rdata", "files", "Reading R's files")
+    makers = dict(rdata.conversion.DEFAULT_CLASS_MAP)
+    makers |= {name: partial(_factor, makers[name]) for name in ("factor", "ordered")}
     with reading(path, "R data"), warnings.catch_warnings():
         # For a class that rdata does not know (posterior, coda, salso) it warns, and returns the matrix or list that
         # the class is built on: just what is needed.
         warnings.filterwarnings("ignore", message="Missing constructor for R class")
         load = rdata.read_rds if path.suffix.lower() == ".rds" else rdata.read_rda
-        return load(path)
+        return load(path, constructor_dict=makers)
+
+
+def _factor(make: Callable[..., Any], codes: AnyArray, attributes: Any) -> Any:
+    """A factor: rdata makes categories of vectors; of a matrix the numbers of its levels are what is needed."""
+    return make(codes, attributes) if codes.ndim == 1 else codes
 
 
 def _from_r(value: Any, var: str | None, where: str) -> Source:
     """Labels in an R object that rdata converted: a list, a data frame, a matrix or an array."""
     if isinstance(value, dict):
         parts = {str(name): part for name, part in value.items()}
-        if all(re.fullmatch(r"chain\W*\d+", name, re.IGNORECASE) for name in parts):
-            return _from_r(list(value.values()), var, where)
-        tables = [name for name, part in parts.items() if np.ndim(part) >= 2]
-        # A name that is not in the list can still name columns of the only table in it.
-        if var is not None and var not in parts and len(tables) == 1:
-            return _from_r(parts[tables[0]], var, where)
-        return _from_r(from_arrays(parts, var, where).labels, None, where)
+        if not all(re.fullmatch(r"chain\W*\d+", name, re.IGNORECASE) for name in parts):
+            return _from_r(from_arrays(parts, var, where).labels, None, where)
+        value = list(parts.values())
+    dims = [str(dim).lower() for dim in getattr(value, "dims", ())]
+    # As posterior's draws_array: iterations by chains by variables.
+    if (
+        len(dims) == 3
+        and (at := next((i for i in range(3) if dims[i].startswith("chain")), -1)) >= 0
+    ):
+        value = [value.isel({value.dims[at]: c}) for c in range(value.shape[at])]
     # A list of vectors has one vector per draw; a list of matrices one per chain, like coda's mcmc.list.
-    if isinstance(value, list) and value and all(np.ndim(part) == 1 for part in value):
-        return _counted_from_1(Source(value), len(value[0]))
-    if isinstance(value, list):
+    if isinstance(value, list) and any(np.ndim(part) != 1 for part in value):
         chains = [_from_r(part, var, where) for part in value]
         shapes = {np.shape(part.labels) for part in chains}
         if len(shapes) != 1:
             raise ValueError(f"The chains in {where} must have one shape; got {sorted(shapes)}.")
         return Source(np.ma.stack([part.labels for part in chains]), chains[0].items)
-    if hasattr(value, "columns"):
+    if len(dims) == 2 and value.dims[1] in value.coords:
+        value = value.reset_coords(drop=True).to_pandas().reset_index(drop=True)
+    if is_frame(value):
         return from_frame(value, where=where, var=var)
-    if hasattr(value, "coords"):
-        chain = [dim for dim in value.dims if str(dim).lower().startswith("chain")]
-        # As posterior's draws_array: iterations by chains by variables.
-        if value.ndim == 3 and chain:
-            each = [value.isel({chain[0]: c}) for c in range(value.sizes[chain[0]])]
-            return _from_r(each, var, where)
-        if value.ndim == 3:
-            what = f"its dimensions are {tuple(map(str, value.dims))}"
-            raise ValueError(
-                f"The array in {where} must say which dimension is the chain; {what}. In R: "
-                "names(dimnames(z))[2] <- 'chain'."
-            )
-        if value.ndim == 2 and value.dims[1] in value.coords:
-            frame = value.reset_coords(drop=True).to_pandas().reset_index(drop=True)
-            return from_frame(frame, where=where, var=var)
     # Not np.asarray, which would drop the mask of what is NA in R.
     array = np.asanyarray(value)
     if array.ndim != 2:
         raise ValueError(
-            f"The labels in {where} must be a matrix of numbers, draws by items, or have named dimensions; got an "
-            f"array of shape {array.shape} (the shape of words and factors is lost). In R, matrix(as.integer(z), "
-            "n_draws) and names(dimnames(z)) <- c('iteration', 'chain', 'variable') make it one."
+            f"The labels in {where} must be a matrix, draws by items, or an array with a dimension 'chain'; got one of "
+            f"shape {array.shape} (that of words is lost). In R, matrix(as.integer(factor(z)), n_draws) and "
+            "names(dimnames(z)) <- c('iteration', 'chain', 'variable') make it one."
         )
-    return _counted_from_1(Source(array), array.shape[1])
-
-
-def _counted_from_1(source: Source, n_items: int) -> Source:
-    """Labels from R without names of items, which R counts from 1."""
-    return source._replace(items=[str(i + 1) for i in range(n_items)])
+    return Source(array, [str(i + 1) for i in range(array.shape[1])])  # R counts from 1
 
 
 _R = (".rds", ".rda", ".rdata")
@@ -336,8 +325,8 @@ _LOADERS: dict[str, Callable[[Path], Any]] = {
 def read_labels(path: Path) -> Any:
     """Read one partition: one label per line, one row, or the columns that `write_labels` writes.
 
-    Other tables may have one column of labels, and one before it that names or numbers the items. Text and
-    every format of `read_source` can be read; from R a vector too.
+    A table may have one column of labels, or several, of which one is named 'cluster'; a column 'item' names the
+    items. Text and every format of `read_source` can be read; from R a vector too.
 
     Returns
     -------
@@ -348,21 +337,26 @@ def read_labels(path: Path) -> Any:
 
     data = load(path)
     if isinstance(data, TextTable):
-        table, names = to_array(data.frame), list(data.frame.columns) if data.named else []
-    elif path.suffix.lower() in _R and np.ndim(data) == 1 and not isinstance(data, list):
-        return pd.Series(np.asarray(data).tolist(), _dimension_names(data))
+        table, names, texts = to_array(data.frame), data.names, data.texts
+    elif is_frame(data):
+        table, names = to_array(data), list(map(str, data.columns))
+        texts = lambda at: to_texts(table[:, at])  # noqa: E731
     else:
-        with warnings.catch_warnings():
-            # Here each row is an item, so a column 0, 1, 2, ... numbers the items, not the draws.
-            warnings.filterwarnings("ignore", message=".* counts the draws")
-            source = read_source(path)
-        table, names = np.asanyarray(source.labels), list(source.items or [])
+        is_row = getattr(data, "ndim", 0) == 1
+        table, names = np.asanyarray(data if is_row else read_source(path).labels), []
     if table.ndim < 2 or (len(table) == 1 and "cluster" not in names):
-        return pd.Series(table.ravel().tolist())
-    labels = pd.Series(table[:, _place_of_labels(path, table, names)].tolist())
+        return pd.Series(table.ravel().tolist(), _dimension_names(data))
+    places = [i for i in range(table.shape[1]) if names[i : i + 1] in ([], ["cluster"])]
+    places = places or [i for i, name in enumerate(names) if name != "item"]
+    if table.ndim > 2 or len(places) != 1:  # several chains are no partition either
+        found = f"the columns {few_of(names)}" if names else f"{table.shape[1]} columns"
+        raise ValueError(
+            f"'{path}' must hold one partition: one column of labels, or one named 'cluster'; got {found}. Keep one of "
+            "them, or name it 'cluster', and that of the items 'item'."
+        )
+    labels = pd.Series(table[:, places[0]].tolist())
     if "item" in names:
-        at = names.index("item")
-        items = data.texts(at) if isinstance(data, TextTable) else to_texts(table[:, at])
+        items = texts(names.index("item"))
         # Numbers of items that have no names; whoever sorted the lines meant the same items.
         numbered = sorted(items) == sorted(map(str, range(len(items))))
         labels.index = pd.Index(list(map(int, items)) if numbered else items)
@@ -370,28 +364,11 @@ def read_labels(path: Path) -> Any:
     return labels
 
 
-def _place_of_labels(path: Path, table: AnyArray, names: list[str]) -> int:
-    """The column "cluster", or the only one that does not name or number the items."""
-    if "cluster" in names:
-        return names.index("cluster")
-    places = [i for i in range(table.shape[1]) if names[i : i + 1] != ["item"]]
-    # Several chains are no partition either.
-    if table.ndim == 2 and len(places) > 1 and len(set(table[:, places[0]].tolist())) == len(table):
-        places = places[1:]  # no two values are equal: names or numbers of the items
-    if len(places) != 1:
-        found = f"the columns {few_of(names)}" if names else f"{table.shape[1]} columns"
-        raise ValueError(
-            f"'{path}' must hold one partition: one column of labels, or one named 'cluster'; got {found}. Keep one of "
-            "them, or name it 'cluster'."
-        )
-    return places[0]
-
-
 def read_matrix(path: Path) -> tuple[Any, Any]:
     """A similarity matrix in text, npy, npz (also one of SciPy's sparse kinds) or rds, and the names of its items."""
     data = load(path)
     if isinstance(data, TextTable):
-        return data.numbers(), list(data.frame.columns) if data.named else None
+        return data.numbers(), data.names or None
     if isinstance(data, dict) and "indptr" in data:
         from scipy.sparse import load_npz
 
@@ -407,4 +384,7 @@ def read_matrix(path: Path) -> tuple[Any, Any]:
 
 def _dimension_names(value: Any) -> Any:
     """Names along the last dimension of what R saved, if it has any."""
-    return coordinate_names(value, value.dims[-1]) if hasattr(value, "coords") else None
+    is_array = hasattr(value, "coords") and hasattr(
+        value, "ndim"
+    )  # a Dataset has no last dimension
+    return coordinate_names(value, value.dims[-1]) if is_array else None

@@ -7,7 +7,6 @@ to (N, K), they would be scrambled: their names say where each belongs, in whate
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,13 +16,11 @@ import numpy as np
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import as_array, quoted
 from epluribus.readers import files
-from epluribus.readers.columns import CHAIN, number_on
+from epluribus.readers.columns import CHAIN, number_on, variables_of
 from epluribus.readers.text import TextTable
 
 CLOSE = 0.0101
 """How far from 1 probabilities may sum: those printed with two digits do so."""
-_ENTRY = re.compile(r"^(.+?)(?:\.(\d+)\.(\d+)|\[(\d+),\s*(\d+)\])$")
-"""An entry of a variable with two indices; p.1.2.3 would be one of p.1, no name of a variable in Stan."""
 
 
 class Soft(NamedTuple):
@@ -117,28 +114,20 @@ def _has_two_indices(x: Any) -> bool:
 
 def _by_variable(table: TextTable, var: str | None) -> tuple[dict[str, AnyArray], IntArray]:
     """The variables with two indices among the columns of a table, and the chain of each row."""
-    import pandas as pd
-
     cells = table.numbers(gaps=True)
     names = [str(name).strip() for name in table.frame.columns]
-    # The variable, item and cluster of each column; where they are all there, the table has no gaps.
-    found = pd.Series(names).str.extract(_ENTRY)
-    variables, lacking = {}, []
-    for name, own in found.groupby(0, sort=False):
-        items, clusters = own[1].fillna(own[3]).astype(int), own[2].fillna(own[4]).astype(int)
-        shape = (items.max() - items.min() + 1, clusters.max() - clusters.min() + 1)
-        if len(own) < shape[0] * shape[1] or max(items.min(), clusters.min()) > 1:
-            lacking.append(name)
-            continue
-        columns = own.index.to_numpy()[np.lexsort((clusters, items))]
-        variables[str(name)] = cells[:, columns.reshape(shape)]
-    if lacking and (var in lacking or not variables):
+    found, lacking = variables_of(dict(enumerate(names)), 2)
+    if lacking and (var in lacking or not found):
         raise ValueError(
             f"'{lacking[0]}' of the file '{table.path}' must have a column for every item and cluster."
         )
-    at_chain = next((names.index(word) for word in CHAIN if word in names), None)
-    chains = np.zeros(len(cells)) if at_chain is None else cells[:, at_chain]
-    return variables, np.unique(chains, return_inverse=True)[1]
+    chains = next(
+        (cells[:, names.index(name)] for name in CHAIN if name in names), np.zeros(len(cells))
+    )
+    return (
+        {name: cells[:, columns] for name, columns in found.items()},
+        np.unique(chains, return_inverse=True)[1],
+    )
 
 
 def _pick(possible: Mapping[str, Any], var: str | None, where: str) -> str:

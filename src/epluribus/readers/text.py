@@ -12,12 +12,12 @@ labels, all cells are text.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 import sys
 import warnings
 from collections.abc import Callable, Collection
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,8 +36,8 @@ _MISSING = ("", "na", "nan", "null", "none", "?")
 """Cells without a value, in small letters, as R, NumPy, databases, Python and surveys write them."""
 _SPELLED = [spell(word) for word in _MISSING for spell in (str.lower, str.upper, str.title)]
 """The same as they are mostly written, for pandas."""
-_COMPRESSED = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "lzma": b"\xfd7zXZ"}
-"""Modules that decompress, and the first bytes of the files they are for, whatever their name."""
+_GZIP = b"\x1f\x8b"
+"""The first bytes of a file that gzip compressed, whatever its name."""
 _QUOTED_NAME = re.compile(r'\s*"[^"]+"[\s,;][^"]*')
 """A line of R's `write.table` without a header: the row's name is quoted, the numbers are not."""
 _DECIMAL_COMMAS = re.compile(r"\s*[+-]?\d+,\d+(?:[;\s]+[+-]?\d+,\d+)+\s*")
@@ -59,6 +59,11 @@ class TextTable(NamedTuple):
     texts: Callable[[int], list[str]]
     """The cells of a column as they are written: an item may be called 007 or NA."""
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns; none where the file does not name them."""
+        return list(self.frame.columns) if self.named else []
+
     def refuse(self, bad: Any, message: str) -> None:
         """Raise an error about the first bad cell, if there is one."""
         for t, i in np.argwhere(bad)[:1]:
@@ -78,6 +83,15 @@ class TextTable(NamedTuple):
             self.refuse(np.isnan(floats), "a number in every cell")
         return floats
 
+    def to_frame(self, *, words: bool = False, gaps: bool = False) -> Any:
+        """A data frame of numbers, or of words too, with the names of rows and columns that the file has."""
+        import pandas as pd
+
+        frame = self.frame
+        if not words:
+            frame = pd.DataFrame(self.numbers(gaps=gaps), columns=self.names or None)
+        return frame.set_axis(self.texts(-1)) if self.skip else frame
+
 
 def text_source(table: TextTable, var: str | None = None) -> Source:
     """Labels in a text file, with the names and chains it has; `var` is an error without a header."""
@@ -86,29 +100,25 @@ def text_source(table: TextTable, var: str | None = None) -> Source:
         words = np.unique(np.ma.compressed(cells)).tolist()
         bad = [word for word in words if _is_number(word) and not float(word).is_integer()]
         table.refuse(np.ma.filled(np.isin(cells, bad), False), "labels, integers or words")
+    doubt = ""
     if table.named:
         source = from_frame(table.frame, where=where, var=var)
-        names = [name for name in table.frame.columns if name]
+        names = list(filter(None, table.names))
         words = [name for name in names if not _is_number(name)]
         if len(words) < len(names) and not all(map(is_about_draws, words)):
-            warnings.warn(
-                f"The first line of {where} has words and numbers, such as {shown(words[0])}: it is read as names "
-                "of columns. If it is a draw, put a line of names before it.",
-                stacklevel=2,
-            )
+            doubt = f"has words and numbers, such as {shown(words[0])}: it is read as names of columns. If it is a "
+            doubt += "draw, put a line of names before it."
     else:
         if var is not None:  # without a header there are no variables to choose from
             pick_labels([], str, var, where)
         source = Source(cells)
         # pandas writes such a header for columns without names. A draw in which every item is alone looks the same.
-        if cells.dtype.kind in "if" and cells.shape[1] > 2 and len(cells) > 1:
-            counts = [np.array_equal(row - row[0], np.arange(len(row))) for row in cells[:2]]
+        if cells.dtype.kind in "if" and cells.shape[1] > 2:
+            counts = [np.ptp(np.diff(row)) == 0 and row[1] - row[0] == 1 for row in cells[:2]]
             if counts == [True, False]:
-                warnings.warn(
-                    f"The first line of {where} counts the columns. It is read as a draw; if it is a "
-                    "header, leave it out with burn=1.",
-                    stacklevel=2,
-                )
+                doubt = "counts the columns. It is read as a draw; if it is a header, leave it out with burn=1."
+    if doubt:
+        warnings.warn(f"The first line of {where} {doubt}", stacklevel=2)
     if source.labels.dtype.kind == "f" and (np.abs(source.labels) >= 2.0**53).any():
         what = "labels below 2^53 where some are written with decimals"
         raise ValueError(
@@ -213,23 +223,18 @@ def _read_lines(path: Path) -> dict[int, str]:
 
 
 def read_content(path: Path) -> str:
-    """The text of a file, perhaps compressed (gzip, bzip2, xz), or of standard input."""
-    if str(path) == STREAM:
-        if sys.stdin is None:
-            raise ValueError("Standard input is closed: there is nothing to read from '-'.")
-        # What replaces sys.stdin in a notebook or a test may have no bytes, only text.
-        stream = getattr(sys.stdin, "buffer", None)
-        data = sys.stdin.read().encode() if stream is None else stream.read()
-    elif not path.exists():
-        raise FileNotFoundError(f"There is no file '{path}'.")
-    else:
-        data = path.read_bytes()
+    """The text of a file, perhaps compressed with gzip, or of standard input."""
+    if str(path) != STREAM:
+        data: Any = path.read_bytes()
+    elif sys.stdin is None:
+        raise ValueError("Standard input is closed: there is nothing to read from '-'.")
+    # What replaces sys.stdin in a notebook or a test may have no bytes, only text.
+    elif isinstance(data := getattr(sys.stdin, "buffer", sys.stdin).read(), str):
+        return str(data)
     with reading(path, "text"):
-        for module, begin in _COMPRESSED.items():
-            if data.startswith(begin):
-                data = import_module(module).decompress(data)
+        data = gzip.decompress(data) if data.startswith(_GZIP) else data
         # Excel puts a byte order mark at the beginning, which would become part of the first name.
-        return data.decode("utf-8-sig")
+        return str(data, "utf-8-sig")
 
 
 def _find_delimiter(path: Path, lines: list[str]) -> str | None:
@@ -339,7 +344,7 @@ def read_column(path: Path, column: str) -> dict[str, Any]:
     Empty cells are None.
     """
     table = read_table(path)
-    names = list(table.frame.columns) if table.named else []
+    names = table.names
     if column not in names:
         what = f"a column '{column}'; its columns are {shown(names)}"
         raise ValueError(f"The file '{path}' must have {what}.")

@@ -32,6 +32,7 @@ from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws import Draws
 from epluribus.models.base import Model, Side
 from epluribus.partition import as_labels, relabel
+from epluribus.readers.columns import Source
 from epluribus.sampling.chain import (
     Chain,
     RunSettings,
@@ -438,10 +439,10 @@ def _make_trace(
     origin = f"The draws were made with the samplers of epluribus from the model {model!r}."
     draws = [
         Draws(
-            np.concatenate([chain.labels[s][:n] for chain in chains]),
-            chains=number,
-            items=side.items,
-        ).with_origin(origin)
+            Source(
+                np.concatenate([x.labels[s][:n] for x in chains]), side.items, number, origin=origin
+            )
+        )
         for s, side in enumerate(model.sides)
     ]
     n_clusters = np.array([chain.n_clusters[:, :n] for chain in chains]).swapaxes(0, 1)

@@ -164,8 +164,6 @@ def _connected(components: list[FloatArray], stopper: Stopper) -> float:
         [packed[number]] = run_tasks([task], n_jobs=1, stopper=stopper)
         bounds[number] += packed[number]
     for number, price in enumerate(components):
-        if stopper.stopped:
-            break
         # Where nothing could be packed, each pair can have what it wants: the bound is the minimum.
         if packed[number] > 0 and len(price) <= _PROGRAM_ITEMS:
             bounds[number] = max(bounds[number], _solve_program(price, stopper))

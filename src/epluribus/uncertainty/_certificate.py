@@ -131,7 +131,7 @@ def certificate(
         a metric, that is taken on trust.
     time_limit : float, optional
         Seconds after which the bound reached by then is returned: it holds, and a longer run may improve it.
-        By default work is counted instead, up to about a minute of one core: the same draws give the same
+        By default work is counted instead, up to about half a minute of one core: the same draws give the same
         certificate everywhere.
     n_jobs : int, optional
         Threads; all cores by default.
@@ -237,7 +237,7 @@ def _bounds(
         if draws.n_items <= MOST_ITEMS:
             numbers = np.arange(settings.k_min, settings.most(draws.n_items) + 1)
             bound = SizePrices(*given, numbers, stopper, n_jobs).run(show)
-            yield bound, "prices by cluster size"
+            yield bound, "prices for each cluster size"
 
 
 def _round_up(percent: float) -> str:

@@ -76,11 +76,8 @@ class MonteCarloError(Shown):
     n_chains: int
     loss: Loss
     """The loss."""
-    weights_worth: float = math.nan
-    """Number of equal weights that would be as good as those given (Kish); `n_draws` if they are equal."""
-    pareto_k: float = math.nan
-    """Shape of the tail of the weights, as ArviZ fits it; above 0.7 means of weighted draws are not to be
-    trusted. NaN if weights are equal or draws few."""
+    few_carry: str = ""
+    """A warning where few draws carry the weight, or its tail is heavy; empty otherwise."""
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
 
@@ -91,11 +88,6 @@ class MonteCarloError(Shown):
         False if R-hat cannot be computed, with fewer than 4 draws per chain.
         """
         return not math.isnan(self.rhat) and self.agreement.agree is not False
-
-    @property
-    def few_carry(self) -> str:
-        """A warning where few draws carry the weight; empty otherwise."""
-        return worded(_few_carry(self.weights_worth, self.n_draws, self.pareto_k), self.kind)
 
     def _card(self) -> Card:
         mean = f"{plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})"
@@ -202,8 +194,8 @@ def error(
     # R-hat asks whether the chains are alike: the weights of the draws play no part in that.
     agreement = chain_agreement(sample, n_jobs, series={"loss": values[sample.index]})
     mean, hat = mean_with_error(values, sample), agreement.series[0].rhat
-    n, weights = (sample.n_draws, sample.n_chains), (_worth(sample), _pareto_k(sample))
-    return MonteCarloError(*mean, hat, agreement, *n, chosen, *weights, sample.kind)
+    n, few = (sample.n_draws, sample.n_chains), warn_of_weights(sample)
+    return MonteCarloError(*mean, hat, agreement, *n, chosen, few, sample.kind)
 
 
 def compare(
@@ -290,23 +282,19 @@ def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
 
 
 def warn_of_weights(draws: Draws) -> str:
-    """A warning where few draws carry the weight; empty otherwise."""
-    return worded(_few_carry(_worth(draws), draws.n_draws, _pareto_k(draws)), draws.kind)
-
-
-def _few_carry(worth: float, n_draws: int, pareto_k: float) -> str:
-    """The warning for weights that are worth so much, with such a tail."""
-    if worth < _FEW_CARRY * n_draws:
-        return (
-            f"Few draws carry the weight: the {count(n_draws, 'draw')} are worth {worth:.3g} of equal "
+    """A warning where few draws carry the weight, or its tail is heavy; empty otherwise."""
+    worth, pareto_k, text = _worth(draws), _pareto_k(draws), ""
+    if worth < _FEW_CARRY * draws.n_draws:
+        text = (
+            f"Few draws carry the weight: the {count(draws.n_draws, 'draw')} are worth {worth:.3g} of equal "
             "weight. The answer is that of these few; a better proposal, or more draws, would help."
         )
-    if pareto_k > _TAIL_LIMIT:
-        return (
+    elif pareto_k > _TAIL_LIMIT:
+        text = (
             f"The weights have a heavy tail (Pareto k {pareto_k:.2f}, above {_TAIL_LIMIT}): draws "
             "that were not seen may matter, and the standard error is too small."
         )
-    return ""
+    return worded(text, draws.kind)
 
 
 def _worth(draws: Draws) -> float:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,6 @@ from epluribus.losses.base import Loss
 from epluribus.losses.values import loss_values
 from epluribus.partition import matched
 from epluribus.uncertainty._error import mean_with_error
-from epluribus.uncertainty._modes import modes
 
 _LEAST = 40
 """Independent draws below which nothing is said: the p-value would have fewer than 20 draws behind it."""
@@ -160,11 +158,6 @@ class CredibleSet(Shown):
         both = self.inside & (far <= self.ball_radius)
         self.shared = float(weights[both].sum()) / max(held, 1e-300)
 
-    @cached_property
-    def n_modes(self) -> int:
-        """Number of modes of the draws in the set, as `modes` finds it."""
-        return modes(self._scores.draws[np.flatnonzero(self.inside)], self._scores.loss).n_modes
-
     def __contains__(self, partition: LabelsLike) -> bool:
         labels = matched(partition, self._scores.draws, "partition")
         return bool(self._scores.p_values(self._scores.of([labels]))[0] > 1 - self.mass)
@@ -259,7 +252,7 @@ def credible_set(draws: DrawsLike, mass: float = 0.95, loss: LossLike = "vi") ->
     Returns
     -------
     CredibleSet
-        ``partition in found``, its draws, the most typical one, its number of modes, and a comparison with a ball.
+        ``partition in found``, its draws, the most typical one, and a comparison with a ball.
 
     Examples
     --------

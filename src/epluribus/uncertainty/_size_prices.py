@@ -51,15 +51,15 @@ MOST_ITEMS = 2000
 """Items above which this is not tried: a row for each item and bin would fill the memory."""
 _BINS, _GROUPS = 96, 64
 """Bins of sizes, and groups of draws at first: all sizes of a hundred items, at a hundredth of the draws."""
-_WORK, _BUDGET = 5e8, 6e10
-"""Bins times groups times squared items in one sweep, and in all: a quarter of a second, and half a minute."""
+_WORK, _BUDGET = 5e8, 3e10
+"""Bins times groups times squared items in one sweep, and in all: a quarter of a second, and at most 15 s."""
 _STEP, _GAIN = 0.15, 0.2
 """Longest step of the prices, and share of the way that rows move in a sweep at first: beyond, the bound falls."""
 _SOFT = 0.05
 """Items whose coefficient is within this, over the size, of the last one chosen are in a row by a share."""
 _SWEEPS = 40
-"""Sweeps between two exact evaluations, each of which takes as long as three sweeps."""
-_CLOSE = 5e-7
+"""Sweeps between two exact evaluations, each of which takes as long as three sweeps of all rows."""
+_CLOSE = 1e-6
 """A gap, as a share of the loss, below which the work ends: it is reported as such."""
 
 _PRICES = np.concatenate([-np.geomspace(1000, 0.01, 40), [0.0], np.geomspace(0.01, 1000, 40)])
@@ -103,7 +103,7 @@ class SizePrices:
         self.shares = np.ascontiguousarray(draws.shares[keep])
         self.labels = np.ascontiguousarray(draws.distinct[keep])
         # Sum over items of c E log2 m_it.
-        sizes = [np.bincount(row) for row in self.labels]
+        sizes = (np.bincount(row) for row in self.labels)
         logs = [float(size @ np.log2(np.maximum(1, size))) for size in sizes]
         self.constant = cost * float(self.shares @ logs)
         # A sweep takes 4 n_bins n_groups n_items^2 operations: both numbers fall with the items.
@@ -113,8 +113,7 @@ class SizePrices:
         self.bins = Bins(low, high, np.ones((len(low), n), dtype=bool), 2.0 - cost)
         # Draws are alike from an item if they agree on its own cluster, that with each other one, and on all.
         own = (labels == np.unique(labels)[:, None]).astype(np.float32)
-        everything = np.ones((1, n), dtype=np.float32)
-        sets = [np.concatenate([np.maximum(own, own[k]), everything]) for k in labels]
+        sets = [np.vstack([np.maximum(own, own[k]), np.ones(n)]) for k in labels]
         self._group(min(_GROUPS, self.work // self.n_bins, len(self.shares)), sets)
         similarity = np.einsum("ig,igj->ij", self.group_shares, self.groups)
         np.fill_diagonal(similarity, 2.0)
@@ -124,10 +123,10 @@ class SizePrices:
         self.x = x.astype(np.float32)
         self.w, self.momentum = np.zeros_like(self.x), np.zeros_like(self.x)
         self.saved = (self.x, self.w, -np.inf)
-        self.value = np.full(self.x.shape[:2], np.inf)
+        self.value, self.near = np.full(self.x.shape[:2], np.inf), np.ones(self.x.shape[:2], bool)
         self.step, self.gain, self.best = (0.1 if n <= 200 else 0.05), _GAIN, -np.inf
         self.sweeps, self.idle, self.spent = 0, 0, 0.0
-        self.lowest: list[tuple[float, int]] = []  # nu and number of clusters of the lowest bounds
+        self.lowest: tuple[AnyArray, ...] = ()  # nu and number of clusters of the lowest bounds
 
     def _group(self, n_groups: int, sets: list[AnyArray]) -> None:
         """Put the draws into groups, for each item: alike in how many items of some sets are with it."""
@@ -154,39 +153,41 @@ class SizePrices:
 
     def _in_threads(self, work: Callable[[int, int], Any], entries: int) -> None:
         """Call work(begin, end) for ranges of items; each item has so many entries of an array."""
+        n = self.n_items
         # Tasks of some two megabytes stay in the cache.
-        step = max(1, min((1 << 19) // entries, -(-self.n_items // self.n_jobs)))
-        ranges = [(i, min(i + step, self.n_items)) for i in range(0, self.n_items, step)]
-        tasks = [partial(work, *each) for each in ranges]
+        step = max(1, min((1 << 19) // entries, -(-n // self.n_jobs)))
+        tasks = [partial(work, i, min(i + step, n)) for i in range(0, n, step)]
         run_tasks(tasks, n_jobs=self.n_jobs, stopper=self.stopper)
 
     def _rows(self, begin: int, end: int, gain: float, dtype: Any, size: FloatArray) -> None:
-        """Values of the rows of items begin..end-1, and a step of each towards its cheapest form.
+        """Values of the near rows of items begin..end-1, and a step of each towards its cheapest form.
 
         The values are bounds whatever x and w are. `size` is filled with the sums of their absolute terms.
         """
         bins, some = self.bins, slice(begin, end)
-        arrays = (self.x[some], self.w[some], self.groups[some])
         improve_rows(
-            begin, *(array.astype(dtype, copy=False) for array in arrays), self.group_shares[some],
-            bins.low, bins.high, *bins.chords, bins.alive, gain, _SOFT,
-            self.stopper.flag, self.value[some], size[some],
+            begin, *(one[some].astype(dtype, copy=False) for one in (self.x, self.w, self.groups)),
+            self.group_shares[some], bins.low, bins.high, *bins.chords, bins.alive, self.near[some],
+            gain, _SOFT, self.stopper.flag, self.value[some], size[some],
         )  # fmt: skip
 
     def _sweep(self) -> None:
         """One step of all rows, then one of all prices."""
-        n, n_bins, n_groups = self.n_items, len(self.bins.low), self.groups.shape[1]
+        # Most rows are far from the bound: they are looked at in every fifth sweep.
+        again = self.sweeps % 5 == 0 or not self.lowest
+        if again:
+            self.near = np.ones(self.value.shape, dtype=bool)
         gain = max(2.0 / (self.sweeps + 2.0), self.gain)
         work = partial(self._rows, gain=gain, dtype=np.float32, size=np.empty_like(self.value))
-        self._in_threads(work, n * max(n_bins, n_groups))
+        self._in_threads(work, max(self.x[0].size, self.groups[0].size))
         if self.stopper.flag[0]:
             return
         self.sweeps += 1
-        self.spent += float(n_bins * n_groups * n**2)
-        if self.sweeps % 5 == 1 or not self.lowest:
+        self.spent += float(np.count_nonzero(self.near) * self.groups[0].size)
+        if again:
             bounds, prices = by_number(self.value, self.bins, self.constant, self.numbers)
             order = np.argsort(bounds, kind="stable")[:3]
-            self.lowest = [(float(prices[at]), int(self.numbers[at])) for at in order]
+            self.lowest = prices[order], self.numbers[order]
         pulled = self._pull()[..., None] * self.x
         # Where row i has j more than row j has i, w_ij rises and w_ji falls by the same.
         excess = pulled - pulled.transpose(2, 1, 0)
@@ -199,16 +200,16 @@ class SizePrices:
         """(N, K) how much each row counts: those that make the bound as low as it is."""
         # Soft minima over sizes and over numbers of clusters: the hard ones would jump.
         tau = float(np.clip((self.upper - self.best) / self.n_items, 1e-4, 0.02))
-        pulls, sums = [], []
-        for nu, number in self.lowest:
-            table = self.bins.with_price(self.value, nu)
-            least = table.min(axis=1, keepdims=True)
-            pull = np.exp((least - table) / tau)
-            pulls.append(pull / pull.sum(axis=1, keepdims=True))
-            sums.append(float(least.sum()) - nu * number + self.constant)
-        weights = np.exp((min(sums) - np.array(sums)) / (0.1 * tau * self.n_items))
-        self._judge(min(sums))
+        prices, numbers = self.lowest
+        tables = np.stack([self.bins.with_price(self.value, nu) for nu in prices])
+        least = tables.min(axis=2, keepdims=True)
+        pulls = np.exp((least - tables) / tau)
+        pulls /= pulls.sum(axis=2, keepdims=True)
+        sums = least.sum(axis=(1, 2)) - prices * numbers + self.constant
+        weights = np.exp((sums.min() - sums) / (0.1 * tau * self.n_items))
+        self._judge(float(sums.min()))
         mixed = np.tensordot(weights / weights.sum(), pulls, axes=1)
+        self.near = mixed > 1e-6
         return mixed.astype(np.float32)
 
     def _judge(self, value: float) -> None:
@@ -233,7 +234,7 @@ class SizePrices:
         """The table of row values in double precision, rounded outward; None if there was no time."""
         size = np.zeros(self.value.shape)
         work = partial(self._rows, gain=0.0, dtype=np.float64, size=size)
-        self._in_threads(work, 2 * self.n_items * max(len(self.bins.low), self.groups.shape[1]))
+        self._in_threads(work, 2 * max(self.x[0].size, self.groups[0].size))
         if self.stopper.flag[0]:
             return None
         # The error of a sum is at most its length times the unit roundoff, as a share of its absolute terms;
@@ -254,7 +255,9 @@ class SizePrices:
         )
         self.saved = (self.x.copy(), self.w.copy(), -np.inf)
         self.value = np.ascontiguousarray(table[:, source])
-        self.lowest, self.best = [], -np.inf
+        self.lowest, self.best = (), -np.inf
+        # Steps got short where they were: here they would take too long.
+        self.step, self.gain = max(self.step, 0.1 * _STEP), max(self.gain, 0.5 * _GAIN)
         wanted = min(len(self.shares), self.work // len(source))
         if wanted >= 1.5 * self.groups.shape[1]:
             # Alike also in the cheapest rows of the item: the others are far from the bound.
@@ -351,12 +354,9 @@ def by_number(
 
     `values` is the table of row values, (N, K); `constant` is added to its sums.
     """
-
-    def total(nu: float) -> float:
-        return float(bins.with_price(values, nu).min(axis=1).sum())
-
+    totals = [bins.with_price(values, nu).min(axis=1).sum() for nu in _PRICES]
     # For each K the best of the prices.
-    each = np.array([total(nu) for nu in _PRICES]) - _PRICES * numbers[:, None]
+    each = np.array(totals) - _PRICES * numbers[:, None]
     at = each.argmax(axis=1)
     bounds, prices = each[np.arange(len(numbers)), at], _PRICES[at]
     size = abs(constant) + np.abs(bounds) + 2.0 * np.abs(prices) * numbers

@@ -119,12 +119,12 @@ def stability(
     >>> draws = [[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 2]]
     >>> print(epl.uncertainty.stability(draws, other_losses=["binder", "vi(cost=1.9)"], rng=1))
     setting       clusters  expected loss  distance  agreement
-    all draws            2       0.364787    0.0000     1.0000
-    binder               2       0.364787    0.0000     1.0000
-    vi(cost=1.9)         1        1.09436    1.0000     0.4000
-    first half           2       0.364787    0.0000     1.0000
-    second half          2       0.364787    0.0000     1.0000
-    another seed         2       0.364787    0.0000     1.0000
+    all draws            2         0.3648         0          1
+    binder               2         0.3648         0          1
+    vi(cost=1.9)         1          1.094         1        0.4
+    first half           2         0.3648         0          1
+    second half          2         0.3648         0          1
+    another seed         2         0.3648         0          1
     expected loss: vi on all draws; distance: vi to the first row, in bits
     """
     sample, chosen = as_draws(draws), losses.get(loss)

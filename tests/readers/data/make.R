@@ -7,6 +7,10 @@ z <- matrix(c(1L, 1L, 2L, 2L,
 words <- c("a", "b", "c")
 named <- z
 dimnames(named) <- list(paste0("draw", 1:5), c("ann", "bob", "cy", "di"))
+factors <- factor(words[z])
+dim(factors) <- dim(z)
+holes <- factors
+holes[2, 3] <- NA
 mcmc <- function(x) structure(x, class = "mcmc", mcpar = c(1, nrow(x), 1))
 
 saveRDS(z, "integer.rds")
@@ -15,6 +19,8 @@ saveRDS(z, "ascii.rds", ascii = TRUE)
 saveRDS(named, "named.rds")
 saveRDS(as.data.frame(z), "frame.rds")
 saveRDS(as.data.frame(lapply(as.data.frame(z), function(x) factor(words[x]))), "factor_frame.rds")
+saveRDS(factors, "factor_matrix.rds")
+saveRDS(holes, "factor_holes.rds")
 saveRDS(matrix(words[z], 5), "character.rds")
 saveRDS(lapply(1:5, function(t) z[t, ]), "list_of_draws.rds")
 saveRDS(list(z = z, alpha = c(0.5, 0.25), mu = matrix(1:10 / 8, 5)), "fit.rds")
