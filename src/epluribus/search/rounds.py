@@ -242,7 +242,7 @@ class Search:
         best.attempt(np.flatnonzero(best.state.sizes[best.state.labels] == 1))
         for _ in range(most):
             # Several that led back: there is little more to find. With bounds most kicks lead elsewhere, and up.
-            if self.stopper.stopped or returned >= 8:
+            if self.stopper.stopped or returned >= max(8, most // 8):
                 break
             led_back = abs(best.kick()) <= 8 * best.tolerance
             returned += 1.0 if led_back else 0.25 * self.bounded
