@@ -45,8 +45,9 @@ def as_array(value: Any, argument: str, dtype: Any = None) -> Any:
     try:
         return np.asarray(value, dtype=dtype)
     except (TypeError, ValueError, OverflowError):
+        what = "an array" if dtype is None else "an array of numbers"
         raise TypeError(
-            f"'{argument}' must be an array, with rows of one length; got {shown(value)}."
+            f"'{argument}' must be {what}, with rows of one length; got {shown(value)}."
         ) from None
 
 

@@ -151,7 +151,7 @@ def test_what_an_estimate_says_and_keeps(tmp_path):
         (csr_array(MATRIX * 2), ValueError, "entry (0, 0) is 2"),
         (1 - MATRIX, ValueError, "ones on the diagonal; entry (0, 0) is 0. If these are distances"),
         (np.triu(MATRIX), ValueError, "symmetric; entry (0, 1) is 0.9 and entry (1, 0) is 0."),
-        (object(), TypeError, "must be a matrix of numbers"),
+        (object(), TypeError, "must be an array of numbers"),
     ],
 )
 def test_a_wrong_matrix_is_refused_by_what_is_wrong(matrix, error, words):

@@ -224,6 +224,8 @@ def _read_lines(path: Path) -> dict[int, str]:
 
 def read_content(path: Path) -> str:
     """The text of a file, perhaps compressed with gzip, or of standard input."""
+    if str(path) != STREAM and not path.exists():
+        raise FileNotFoundError(f"There is no file '{path}'.")
     if str(path) != STREAM:
         data: Any = path.read_bytes()
     elif sys.stdin is None:
