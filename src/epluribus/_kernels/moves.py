@@ -147,9 +147,8 @@ def split_merge(n_scans, rng, tally, m):
     tally[kind, 0] += 1
     g = m.own[ORDER, pick(rng, k)]
     n_g = m.own[SIZE, g]
-    if (
-        (n_g == 1 or k == slots) if is_split else k == 1
-    ):  # nothing to split, no room, or nothing to merge
+    # Nothing to split, no room, or nothing to merge.
+    if (n_g == 1 or k == slots) if is_split else k == 1:
         return 0.0
     item, nth = -1, pick(rng, n_g)
     while nth >= 0:
@@ -203,10 +202,8 @@ def _partner(item, h, rng, m):
     g = m.own[LABEL, item]
     ask(REMOVE, item, g, m)
     ask(WEIGH, item, g, m)
-    k, own = (
-        m.own[COUNT, 0],
-        m.own[PLACE, g],
-    )  # if the item was alone, its cluster is not among these k
+    # If the item was alone, its cluster is not among these k.
+    k, own = m.own[COUNT, 0], m.own[PLACE, g]
     top = -math.inf
     for s in range(k):
         if s == own:

@@ -234,9 +234,8 @@ class Similarity:
             return np.minimum(together, 1.0, out=together)  # rounding of weights may exceed 1
         # Among the draws that have seen both; NaN if none has. Two missing labels are equal, but not together.
         one = self._n_seen[begin:end, None] + self._n_seen[:stop] - self._total
-        both = (
-            self._seen(begin, end, stop) + one
-        ) / 2  # as a table of seen or not, less those that saw neither
+        # `_seen` counts draws that saw both or neither.
+        both = (self._seen(begin, end, stop) + one) / 2
         together -= both - one
         out = np.full(both.shape, np.nan)
         np.divide(together, both, out=out, where=both > ROUNDING * self._total)

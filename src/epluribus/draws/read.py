@@ -107,9 +107,8 @@ def read_draws(
         missing=missing, noise=noise,
     )  # fmt: skip
     doubt = ""
-    if (
-        draws.n_items == 1
-    ):  # a delimiter that was not recognized, or one partition with a label in each line
+    # A delimiter that was not recognized, or one partition with a label in each line.
+    if draws.n_items == 1:
         doubt = f"There is only one item. Is every row of '{files[0]}' a draw, with its labels separated by commas, "
         doubt += "semicolons, tabs or blanks?"
     # Measurements, or a table with draws in its columns, have a different number in each cell of a row. With

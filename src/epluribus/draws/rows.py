@@ -72,9 +72,8 @@ def collapse(source: Source, keep: IntArray, *, missing: bool = False) -> Collap
         block = np.asanyarray(source.labels[own[0] : own[-1] + 1] if whole else source.labels[own])
         rows = block if source.check is None else source.check(block, own)
         if np.ma.is_masked(rows) and not missing:
-            return collapse(
-                source, keep, missing=True
-            )  # all is read again: labels must leave 0 free
+            # All is read again: labels must leave 0 free.
+            return collapse(source, keep, missing=True)
         rows, low, span = _near_zero(_missing_first(rows) if missing else np.asarray(rows))
         kind = np.min_scalar_type(min(span, rows.shape[1]) - 1)
         if (codes.shape, codes.dtype) != (rows.shape, kind):  # else the same memory again

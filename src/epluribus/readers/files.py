@@ -384,7 +384,6 @@ def read_matrix(path: Path) -> tuple[Any, Any]:
 
 def _dimension_names(value: Any) -> Any:
     """Names along the last dimension of what R saved, if it has any."""
-    is_array = hasattr(value, "coords") and hasattr(
-        value, "ndim"
-    )  # a Dataset has no last dimension
+    # A Dataset has no last dimension.
+    is_array = hasattr(value, "coords") and hasattr(value, "ndim")
     return coordinate_names(value, value.dims[-1]) if is_array else None

@@ -133,9 +133,8 @@ class MatrixProblem:
         n, (first, near, share) = self.n_items, self.lists
         order, levels, labels = rng.permutation(n), rng.random(n), np.full(n, -1)
         for k, i in enumerate(order):
-            if (
-                labels[i] < 0
-            ):  # it makes a cluster of those in none that are more similar to it than its level
+            # An item in no cluster makes one of the others in none that are more similar to it than its level.
+            if labels[i] < 0:
                 own = slice(first[i], first[i + 1])
                 mates = near[own][share[own] > levels[i]]
                 labels[np.append(mates[labels[mates] < 0], i)] = k

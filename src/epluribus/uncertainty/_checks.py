@@ -122,9 +122,8 @@ def _p_value_of_classes(predicted: FloatArray, occurred: IntArray, share: float)
     bins = np.searchsorted(cuts, predicted, side="right")
     chance = predicted * (1 - predicted)
     expected, found, variance = (np.bincount(bins, x) for x in (predicted, occurred, chance))
-    spread = np.sqrt(
-        variance / (1 - share)
-    )  # chance, and what is known from 1 - f of the data only
+    # Chance, and what is known from 1 - f of the data only.
+    spread = np.sqrt(variance / (1 - share))
     # A class in which less than about one deviation is expected says nothing that is near normal.
     use = spread > 1
     statistic = (((found - expected)[use] / spread[use]) ** 2).sum()

@@ -136,9 +136,8 @@ def look(draws: Draws, rng: Generator) -> tuple[IntArray, IntArray]:
     equal = n == draws.n_draws and (weights == weights[0]).all()
     rows = np.arange(n) if equal else resample(weights, n)
     items = np.arange(draws.n_items)
-    if (
-        draws.n_items > _SIZE[1]
-    ):  # fives that share a cluster in one draw, since clusters may be small
+    # Fives that share a cluster in one draw, since clusters may be small.
+    if draws.n_items > _SIZE[1]:
         fives = rng.choice(draws.n_items // 5, _SIZE[1] // 5, replace=False)[:, None] * 5
         listed = np.argsort(draws.store.columns(draws.index[:1])[:, 0], kind="stable")
         items = np.sort(listed[(fives + np.arange(5)).ravel()])

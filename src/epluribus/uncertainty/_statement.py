@@ -337,9 +337,8 @@ def chips(
         heap = np.random.default_rng(seed).permutation(n)
         heap = np.concatenate([[first], heap[heap != first]])
         path = np.empty_like(heap), np.empty_like(heap), np.empty(n)
-        grow(
-            table, weights, heap, stopper.flag, *path
-        )  # items, clusters, weight of the draws that agree
+        # The path: items, clusters, weight of the draws that agree.
+        grow(table, weights, heap, stopper.flag, *path)
         return path
 
     tasks = [partial(run, *given) for given in zip(firsts, seeds, strict=True)]
