@@ -307,7 +307,7 @@ def test_burn_in_is_not_a_mode():
     found = modes(z, rng=0)
     assert found.n_modes == 1
     assert 38 <= found.burn_in <= 42
-    assert "40 draws at the beginning of the chains are burn-in" in found.sentence
+    assert "40 draws in all, at the beginning of chains, are burn-in" in found.sentence
     assert len(found.assignments) == 500
     np.testing.assert_array_equal(found.labels[0], ONE)
 
@@ -316,6 +316,7 @@ def test_chains_that_agree_but_for_burn_in_are_not_fine():
     rng = np.random.default_rng(10)
     parts = [([OTHER], 10), ([ONE], 190)]
     z = [[draw for part, n in parts for draw in around(part, [1.0], rng, n)] for _ in range(4)]
+    assert "40 draws in all, at the beginning of chains, are burn-in" in modes(z, rng=0).sentence
     lines = epl.minimize(z, rng=0).health(z)
     assert "agree" in lines.chains
     assert lines.chains.endswith("but begin with burn-in")

@@ -93,7 +93,7 @@ class DrawGroups:
             worth = f"worth only {self.n_effective:.0f} independent ones"
             return f"cannot be known: these {draws} are {worth}", None
         if self.early.any():
-            early = f"{int(self.early.sum()):,} draws at the beginning of the chains"
+            early = f"{int(self.early.sum()):,} draws in all, at the beginning of chains,"
             return f"{early} are burn-in: leave them out", False
         if self.diffuse:
             why = f"two {draws} agree no better than by chance"
