@@ -123,9 +123,9 @@ def loose_clusters(facts: Facts) -> str:
     loose = np.flatnonzero((solid.cohesion < 0.5) & (solid.sizes > 1)).tolist()
     which = few_of([f"{c} ({count(int(solid.sizes[c]), 'item')})" for c in loose], 8)
     if len(loose) == 1:
-        return f"Cluster {which} is not one group: two of its items, taken at random, are more often apart than together."
+        return f"Cluster {which} is not one group: two of its items, at random, are more often apart than together."
     if loose:
-        return f"Two items of one cluster, taken at random, are more often apart than together in clusters {which}."
+        return f"Two items of one cluster, at random, are more often apart than together in clusters {which}."
     return ""
 
 

@@ -131,7 +131,9 @@ class Modes(Rows):
         """Whether one estimate is a fair summary, and why."""
         text = self._one() if self.n_modes == 1 else self._several()
         if self.burn_in and self.n_modes > 1:
-            text += f" {count(self.burn_in, 'draw')} in all, at the beginning of chains, are burn-in."
+            text += (
+                f" {count(self.burn_in, 'draw')} in all, at the beginning of chains, are burn-in."
+            )
         if not self.converged:
             text += " Time was up before the search ended: this is the best so far."
         return text
