@@ -60,9 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = lambda message, *_, **__: remark(message)
             with on_ctrl_c(hear):
                 code = args.run(args) or 0
-        if (
-            heard and code == 0
-        ):  # Python drops what is raised where it cleans up, or loads compiled code
+        # Python drops what is raised where it cleans up, or loads compiled code.
+        if heard and code == 0:
             code = interrupted("it came too late, and the answer is whole")
         # A closed pipe must show itself here, not at exit, where nothing can catch it.
         sys.stdout.flush()
