@@ -50,14 +50,6 @@ def test_interleaved_chains_keep_their_order():
         np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z))[[4, 5, 8, 9]])
 
 
-def test_prints_a_short_summary():
-    text = str(epl.Draws([[0, 0, 1], [1, 1, 2], [0, 1, 2]]))
-    assert text.splitlines()[0] == "3 draws of a partition of 3 items"
-    assert "distinct partitions  2" in text
-    assert "2 to 3" in text
-    assert repr(epl.Draws([[0]])) == "Draws(n_draws=1, n_items=1, n_distinct=1, n_chains=1)"
-
-
 @given(strategies.draws(), st.integers(0, 2**32 - 1))
 def test_weights_equal_repeats(z, seed):
     rng = np.random.default_rng(seed)

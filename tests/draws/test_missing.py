@@ -106,7 +106,3 @@ def test_minus_one_means_what_the_user_says():
     for noise, wanted in (("alone", 3), ("together", 2)):
         found = epl.ConsensusClustering(noise=noise, random_state=1).fit(z[:1].T)
         assert found.n_clusters_ == wanted
-
-
-def test_printed():
-    assert "missing labels       25%; a draw has seen 3 items" in str(epl.Draws(HOLES))

@@ -126,11 +126,6 @@ def test_draws_of_weight_zero_count_for_nothing():
     assert found.n_distinct == 2
 
 
-def test_printing():
-    found = modes(around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0)), rng=1)
-    assert "mode  weight  clusters  entries  loss within" in str(found)
-
-
 def test_bad_arguments_are_refused_in_words():
     with pytest.raises(
         ValueError, match=r"'n_modes' must be an integer, 'auto' or 'elbow'; got 'many'"

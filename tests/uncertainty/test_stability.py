@@ -46,10 +46,3 @@ def test_halves_are_those_of_each_chain():
     np.testing.assert_array_equal(found.labels, [a, a, b, a])
     one = stability([[0, 0, 1]], other_losses=[])
     assert one.settings == ("all draws", "second half", "another seed")
-
-
-def test_printing():
-    z = strategies.random_draws(np.random.default_rng(2), 8, 20, 3)
-    found = stability(z, other_losses=["binder"], rng=0)
-    assert "expected loss: vi on all draws; distance: vi to the first row" in str(found)
-    assert found.to_pandas().columns[0] == "setting"
