@@ -122,11 +122,6 @@ def test_decimal_commas_are_refused(read, text):
         read(text)
 
 
-def test_a_missing_chain_is_no_chain(read):
-    with pytest.raises(ValueError, match="must have a chain; that of draw 1 is missing"):
-        read("chain,a,b\n1,1,1\n,1,2\n")
-
-
 def test_several_chains_are_not_one_partition(tmp_path):
     np.save(tmp_path / "z.npy", np.zeros((2, 3, 4), int))
     with pytest.raises(ValueError, match=r"z.npy' must hold one partition"):

@@ -116,7 +116,6 @@ def test_frames():
         ({".log_weight": 0.0}, {}, r"column '.log_weight' of 'z' holds weights.*'weights'"),
         ({"chain": [1] * 9 + [None]}, {}, r"must have a chain; that of draw 9 is missing"),
         ({}, {"var": "z"}, r"'var' must be None for 'z', .* every column is an item; got 'z'"),
-        ({"a": [pd.NA] * 10}, {}, r"all labels of 'a' are missing"),
         ({"a": 0.5}, {}, r"draw 0, item 'a' has 0.5, which .* Leave such columns out"),
     ],
 )  # fmt: skip
