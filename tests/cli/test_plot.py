@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-import epluribus as epl
 from epluribus.cli import main
 from epluribus.plots import KINDS
 
@@ -42,13 +41,6 @@ def test_one_column_is_a_histogram(folder, capsys):
         assert capsys.readouterr().out == "histogram drawn into a.svg\n"
         named = "<!-- x -->" in (folder / "a.svg").read_text()  # the name of the column
         assert named == (data == "x.csv")
-
-
-def test_labels_in_place_of_a_search(folder, monkeypatch):
-    (folder / "labels.csv").write_text("item,cluster\n" + "".join(f"{n},1\n" for n in NAMES[::-1]))
-    monkeypatch.setattr(epl, "minimize", None)
-    assert main(["plot", "z.csv", "--labels", "labels.csv", "-o", "a.svg"]) == 0
-    assert (folder / "a.svg").read_text().startswith("<?xml")
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epluribus as epl
-import oracles
 import strategies
-
-
-@given(strategies.draws())
-def test_canonical_and_collapsed(z):
-    draws = epl.Draws(z)
-    ref = [tuple(oracles.canonical(row)) for row in z.tolist()]
-    assert [tuple(row) for row in np.asarray(draws).tolist()] == ref
-    assert draws.n_distinct == len(set(ref))
-    assert [tuple(row) for row in draws.distinct.tolist()] == list(dict.fromkeys(ref))
-    assert draws.weights.tolist() == [ref.count(row) for row in dict.fromkeys(ref)]
-    assert draws.n_clusters.tolist() == [max(row) + 1 for row in ref]
-    assert [tuple(row) for row in draws] == ref
-
 
 Z = np.array([[0, 0, 1, 2], [2, 1, 1, 1], [0, 0, 2, 1], [1, 1, 1, 1]])
 WORDS = [["abc"[x] for x in row] for row in Z]

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import (
     adjusted_rand_score,
-    mutual_info_score,
     normalized_mutual_info_score,
     rand_score,
 )
@@ -21,6 +20,9 @@ LINEAR = ("binder", "vi")
 
 def random_pairs(n_pairs=30, seed=0):
     rng = np.random.default_rng(seed)
+    yield np.zeros(5, int), np.arange(5)
+    # Entropies of 0.1% of the largest are not nothing.
+    yield np.repeat([0, 1], [999, 1]), np.repeat([0, 1], [998, 2])
     for _ in range(n_pairs):
         n = rng.integers(1, 40)
         yield (
@@ -57,16 +59,8 @@ def test_against_scikit_learn():
         if len(a) < 2:
             continue
         n = len(a)
-        ha, hb = (mutual_info_score(x, x) / math.log(2) for x in (a, b))
-        mutual = mutual_info_score(a, b) / math.log(2)
-        joint = ha + hb - mutual
-        assert epl.loss(a, b, "vi") == pytest.approx(ha + hb - 2 * mutual, abs=1e-10)
-        assert epl.loss(a, b, "nvi") == pytest.approx(
-            1 - mutual / joint if joint > 1e-12 else 0, abs=1e-10
-        )
-        if max(ha, hb) > 1e-12:
-            nmi = normalized_mutual_info_score(a, b, average_method="max")
-            assert epl.loss(a, b, "nid") == pytest.approx(1 - nmi, abs=1e-10)
+        nmi = normalized_mutual_info_score(a, b, average_method="max")
+        assert epl.loss(a, b, "nid") == pytest.approx(1 - nmi, abs=1e-10)
         assert epl.loss(a, b, "omari") == pytest.approx(1 - adjusted_rand_score(a, b), abs=1e-10)
         binder = (1 - rand_score(a, b)) * n * (n - 1) / 2
         assert epl.loss(a, b, "binder") == pytest.approx(binder, abs=1e-10)
@@ -82,22 +76,6 @@ def test_equal_partitions_have_loss_exactly_zero(name, n):
         relabelled = shuffled[labels.astype(int)]
         assert epl.loss(labels, relabelled, name) == 0.0
         assert epl.expected_loss(labels, [relabelled, labels], name) == 0.0
-
-
-@pytest.mark.parametrize("name", ["nvi", "nid", "omari"])
-def test_extremes_of_normalized_losses(name):
-    one, singles = [0] * 5, list(range(5))
-    assert epl.loss(one, one, name) == epl.loss(singles, singles, name) == 0.0
-    assert epl.loss(one, singles, name) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("name", ["nvi", "nid"])
-def test_small_entropies_are_not_taken_for_zero(name):
-    """One item out of a thousand apart: entropies of 0.1% of the largest are not nothing."""
-    one, two = [0] * 999 + [1], [0] * 998 + [1, 1]
-    ref = oracles.loss(name, one, two)
-    assert ref > 0.3
-    assert epl.loss(one, two, name) == pytest.approx(ref, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

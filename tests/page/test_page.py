@@ -210,14 +210,6 @@ def test_two_draws_have_a_page():
     Page(render(epl.minimize(z, rng=1), z, rng=1))
 
 
-def test_modes_are_those_of_the_same_seed(page_has):
-    """Whatever the searches before them draw from the generator."""
-    page_has("comparison", "modes")
-    draws = epl.Draws(noisy(40, 250, 4, np.random.default_rng(5)))
-    words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
-    assert all(" ".join(line.split()) in words for line in str(epl.modes(draws, rng=1)).split("\n"))
-
-
 def test_a_bound_on_the_number_of_clusters_is_stated(small, page_has):
     """It is the one that the estimate remembers, unless another is given."""
     page_has("error")
