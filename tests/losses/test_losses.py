@@ -160,15 +160,6 @@ def test_a_name_with_parameters_makes_the_loss():
         assert epl.losses.get(loss.name) is epl.losses.get(loss.name)
     third = epl.losses.vi(cost=1 / 3)
     assert epl.losses.get(third.name).parameters["cost"] == 1 / 3  # no digit is lost
-    for text in ("vi(0.5)", "vi(cost=x)", "vi()"):
-        with pytest.raises(ValueError, match=r"'loss' must be written like 'vi\(cost=0.5\)'"):
-            epl.losses.get(text)
-    with pytest.raises(
-        ValueError, match=r"'loss' must be without parameters if it is 'nvi'; got 'nvi\(cost=1"
-    ):
-        epl.losses.get("nvi(cost=1)")
-    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
-        epl.losses.get("vi(cost=2)")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -180,13 +171,6 @@ def test_a_loss_knows_all_about_itself(name):
     assert ("(" in loss.title) == bool(loss.reference)  # a year in the title has its reference
     assert epl.Loss(vi_f0, xlogx, xlogx, xlogx, name=name).family is None
     assert replace(loss, linear=not loss.linear).family is None  # made from it, but another one
-
-
-def test_unknown_loss_suggests_the_nearest():
-    with pytest.raises(ValueError, match=r"'loss' must be one of .*got 'VIC'. Did you mean 'vi'\?"):
-        epl.loss([0], [0], "VIC")
-    with pytest.raises(TypeError, match=r"'loss' must be a name or a Loss; got 3"):
-        epl.loss([0], [0], 3)
 
 
 @pytest.mark.parametrize("name", [*epl.losses.available(), "cost"])
@@ -207,11 +191,3 @@ def test_losses_can_be_pickled_and_copied(name):
 def test_names_of_salso_are_understood(in_r, ours):
     assert epl.losses.get(in_r) is epl.losses.get(ours)
     assert epl.losses.for_matrix("VI.lb").name == "vi_lb"
-    with pytest.raises(ValueError, match="'vi_lb' is only for a similarity matrix"):
-        epl.losses.get("VI.lb")
-
-
-@pytest.mark.parametrize("cost", [0, 2, -1, "a"])
-def test_cost_out_of_range(cost):
-    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
-        epl.losses.vi(cost=cost)

@@ -51,13 +51,6 @@ def test_the_loss_can_be_another_and_may_be_lopsided():
     assert credible_ball(best, z, 1.0, loss=costly).radius == values.max()
 
 
-def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"'level' must be a number in \(0, 1\]; got 0"):
-        n_clusters_posterior([[0, 1]], level=0)
-    with pytest.raises(ValueError, match=r"'level' must be a number in \(0, 1\]; got 95"):
-        credible_ball([0, 1], [[0, 1]], 95)
-
-
 @given(z=strategies.draws(max_draws=20))
 def test_posterior_and_shortest_interval(z):
     rng = np.random.default_rng(z.size)

@@ -98,10 +98,3 @@ def test_files_that_cannot_be_loaded(name, content, message, tmp_path):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         epl.load(tmp_path / name)
-
-
-def test_names_that_cannot_be_loaded_or_saved(tmp_path):
-    with pytest.raises(FileNotFoundError, match="There is no file"):
-        epl.load(tmp_path / "nowhere.json")
-    with pytest.raises(ValueError, match=r"must end in .json; it ends in '.pkl'"):
-        best().save(tmp_path / "best.pkl")
