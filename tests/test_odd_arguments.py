@@ -41,6 +41,10 @@ def ball():
     return epl.credible_ball(Z[0], Z)
 
 
+def panel():
+    return plots.scatter([0], [[0, 1]])
+
+
 REFUSED = [
     (TypeError, "'rng' must be None", lambda: epl.minimize(Z, rng=True)),
     (TypeError, "'time_limit' must be a number", lambda: epl.minimize(Z, time_limit=True)),
@@ -100,7 +104,7 @@ REFUSED = [
     (ValueError, "'titles' must be two words", lambda: plots.alluvial(Z[0], Z[1], titles=("one",))),
     (ValueError, "'X' must have one row for each of the 6 items of the p", lambda: plots.ball_bounds(ball(), [1, 2])),
     (TypeError, r"'ball' must be made by credible_ball\(best, draws\); got", lambda: plots.ball_bounds(Z[0], Z)),
-    (ValueError, "'axes' must hold 1 x 4 Axes; got 1", lambda: plots.ball_bounds(ball(), axes=plots.scatter([0], np.eye(1, 2)))),
+    (ValueError, "'axes' must hold 1 x 4 Axes; got 1", lambda: plots.ball_bounds(ball(), axes=panel())),
     (ValueError, "node numbers up to 1000000000000000000", lambda: EDGE([(0, 10**18)])),
     (MemoryError, "smaller 'n_nodes'", lambda: EDGE([(0, 1)], n_nodes=10**12)),
     (ValueError, "'n_nodes' must be at", lambda: EDGE([(0, 1)], n_nodes=HUGE)),
