@@ -65,7 +65,7 @@ class DrawGroups:
     n: int
     """Number of groups."""
     diffuse: bool
-    """Whether two draws agree no better than by chance; they are then one group."""
+    """Whether two draws agree hardly better than by chance; they are then one group."""
     n_effective: float
     """Number of independent draws that say as much, from weights, autocorrelation and missing labels."""
     entries: FloatArray
@@ -96,7 +96,7 @@ class DrawGroups:
             early = f"{int(self.early.sum()):,} draws in all, at the beginning of chains,"
             return f"{early} are burn-in: leave them out", False
         if self.diffuse:
-            why = f"two {draws} agree no better than by chance"
+            why = f"two {draws} agree hardly better than by chance"
             return f"no partition is a fair summary: {why}", False
         if weak is not None and weak > 0.5:
             return "one mode, but most items are seldom with the others of their cluster", False
@@ -108,7 +108,7 @@ class DrawGroups:
 def find_groups(draws: Draws) -> DrawGroups:
     """The groups of draws. They depend on the draws alone: random numbers have a fixed seed."""
     rng = np.random.default_rng(0)
-    rows, labels = look(draws, rng)
+    rows, labels, _ = look(draws, rng)
     fewest = max(4.0, _FEWEST * len(rows))
     found = sorted(_split(np.arange(len(rows)), labels, fewest, rng), key=len, reverse=True)
     diffuse = _are_diffuse(labels, found)
@@ -130,8 +130,18 @@ def find_groups(draws: Draws) -> DrawGroups:
     return DrawGroups(rows, group, n, diffuse, effective, entries, early, ensemble)
 
 
-def look(draws: Draws, rng: Generator) -> tuple[IntArray, IntArray]:
-    """At most 400 draws by their weights, and their labels of at most 300 items; -1 if missing."""
+def groups_of_all(draws: Draws, group: IntArray) -> IntArray:
+    """(n_distinct,) the group with the nearest mean to each distinct draw, those looked at or not."""
+    known = group >= 0
+    if group.max() < 1:
+        return np.zeros(draws.n_distinct, dtype=np.int64)
+    _, labels, items = look(draws, np.random.default_rng(0))
+    table = draws.store.rows(items).T.astype(np.int32) - draws.has_missing
+    return nearest_mean(table, labels[known], group[known])
+
+
+def look(draws: Draws, rng: Generator) -> tuple[IntArray, IntArray, IntArray]:
+    """At most 400 draws by their weights, their labels of at most 300 items, -1 if missing, and these items."""
     weights, n = draws.draw_weights, min(_SIZE[0], draws.n_draws)
     equal = n == draws.n_draws and (weights == weights[0]).all()
     rows = np.arange(n) if equal else resample(weights, n)
@@ -142,7 +152,7 @@ def look(draws: Draws, rng: Generator) -> tuple[IntArray, IntArray]:
         listed = np.argsort(draws.store.columns(draws.index[:1])[:, 0], kind="stable")
         items = np.sort(listed[(fives + np.arange(5)).ravel()])
     table = draws.store.rows(items)[:, draws.index[rows]].T.astype(np.int64) - draws.has_missing
-    return rows, np.stack([_canonical(row) for row in table])
+    return rows, np.stack([_canonical(row) for row in table]), items
 
 
 def _canonical(row: IntArray) -> IntArray:
@@ -152,14 +162,19 @@ def _canonical(row: IntArray) -> IntArray:
     return out
 
 
+def _together(labels: IntArray, i: IntArray, j: IntArray) -> tuple[_Flags, _Flags]:
+    """(n_pairs, n_draws) whether two items are together, and whether both are seen."""
+    by_item = np.ascontiguousarray(labels.T.astype(np.int32))
+    both = ((by_item[i] >= 0) & (by_item[j] >= 0)).astype(np.float32)
+    return both * (by_item[i] == by_item[j]), both
+
+
 def _pairs(labels: IntArray) -> Iterator[tuple[IntArray, IntArray, _Flags, _Flags]]:
     """Pairs of items, some thousand at a time; whether they are together in each draw, less the mean, and both seen."""
-    by_item = np.ascontiguousarray(labels.T.astype(np.int32))
-    first, second = np.tril_indices(len(by_item), -1)
+    first, second = np.tril_indices(labels.shape[1], -1)
     for begin in range(0, len(first), _PAIRS):
         i, j = first[begin : begin + _PAIRS], second[begin : begin + _PAIRS]
-        both = ((by_item[i] >= 0) & (by_item[j] >= 0)).astype(np.float32)
-        together = both * (by_item[i] == by_item[j])
+        together, both = _together(labels, i, j)
         mean = together.sum(axis=1, keepdims=True) / np.maximum(1, both.sum(axis=1, keepdims=True))
         yield i, j, together - both * mean, both
 
@@ -170,6 +185,23 @@ def inner_products(labels: IntArray) -> FloatArray:
     for _, _, part, _ in _pairs(labels):
         total += part.T @ part
     return total
+
+
+def nearest_mean(labels: IntArray, known: IntArray, group: IntArray) -> IntArray:
+    """The group of known draws with the nearest mean to each draw, over the pairs in which the means differ most."""
+    belongs = (group[:, None] == np.arange(group.max() + 1)).astype(np.float32)
+    spread = [
+        np.ptp(x @ belongs / np.maximum(1, both @ belongs), axis=1)
+        for _, _, x, both in _pairs(known)
+    ]
+    telling = np.argsort(-np.concatenate(spread), kind="stable")[:_PAIRS]
+    i, j = (x[telling] for x in np.tril_indices(known.shape[1], -1))
+    together, both = _together(known, i, j)
+    mean, found = together @ belongs / np.maximum(1, both @ belongs), []
+    for some in np.array_split(labels, 1 + len(labels) // _SIZE[0]):
+        together, both = _together(some, i, j)
+        found.append((both.T @ mean**2 - 2 * together.T @ mean).argmin(axis=1))
+    return np.unique(np.concatenate(found), return_inverse=True)[1]
 
 
 def _places(labels: IntArray, vectors: FloatArray) -> FloatArray:
@@ -198,7 +230,11 @@ def _split(rows: IntArray, labels: IntArray, fewest: float, rng: Generator) -> l
     """Groups of the given draws, and groups within these."""
     if len(rows) < 2 * fewest:
         return [rows]
-    found = _groups_of(labels[rows], fewest, rng)
+    often = _often(labels[rows], fewest)
+    found = members_of(often) if often.min() == 0 else _groups_of(labels[rows], fewest, rng)
+    if len(found) < 2 and often.max() > 0:
+        known = rows[often >= 0]
+        found = members_of(nearest_mean(labels[rows], labels[known], often[often >= 0]))
     if len(found) < 2:
         return [rows]
     return [part for own in found for part in _split(rows[own], labels, fewest, rng)]
@@ -206,13 +242,6 @@ def _split(rows: IntArray, labels: IntArray, fewest: float, rng: Generator) -> l
 
 def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray]:
     """The groups that the draws fall into at once; a single one if they do not."""
-    from scipy.sparse.csgraph import connected_components
-
-    rows, which, times = np.unique(labels, axis=0, return_inverse=True, return_counts=True)
-    if times.min() >= fewest and rows.min() >= 0:
-        # A few exact partitions: groups of those that one item at a time leads to.
-        steps = [[(renumbered(a, b) != a).sum() for b in rows] for a in rows]
-        return members_of(connected_components(np.array(steps) <= 1)[1][which.ravel()])
     values, vectors = np.linalg.eigh(inner_products(labels))
     everything = [np.arange(len(labels))]
     if values[-1] < 1e-6:
@@ -238,6 +267,45 @@ def _groups_of(labels: IntArray, fewest: float, rng: Generator) -> list[IntArray
             if len(_peaks(np.abs(placed[:, None] - placed), fewest)) < 2:
                 name[name == name[b]] = name[a]
     return [np.concatenate([found[g] for g in own]) for own in members_of(name)]
+
+
+def _often(labels: IntArray, fewest: float) -> IntArray:
+    """The groups of those draws whose partitions are far more frequent than all others; -1 for the others.
+
+    A group are partitions that one item at a time leads to, or between which there are many draws.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    rows, which, times = np.unique(labels, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(-times, kind="stable")
+    order = order[rows[order].min(axis=1) >= 0]  # what is missing may differ
+    falls = np.append(_much_more(times[order][:-1], times[order][1:]), True)[: len(order)]
+    last = np.flatnonzero(falls & (times[order] >= fewest))
+    group = np.full(len(rows), -1)
+    if len(last):
+        kept, rest = np.split(order, [last[-1] + 1])
+        moves = _moves(rows[kept], rows[kept])
+        linked = moves < 2
+        group[kept] = connected_components(linked)[1]
+        if group.max() > 0:
+            way = _moves(rows[kept], rows[rest])
+            between = ((way[:, None] + way) == moves[..., None]) @ times[rest]
+            size = np.bincount(group[kept], weights=times[kept])[group[kept]]
+            light = np.minimum(size[:, None], size)
+            mean = between / np.maximum(1, moves - 1)
+            linked |= (between > 0) & ~_much_more(light, np.maximum(1, mean))
+            group[kept] = connected_components(linked)[1]
+    return np.asarray(group[which.ravel()])
+
+
+def _moves(some: IntArray, others: IntArray) -> IntArray:
+    """How many items are in another cluster, between each of some partitions and each of others."""
+    return np.array([[(renumbered(a, b) != a).sum() for b in others] for a in some])
+
+
+def _much_more(more: FloatArray, less: FloatArray) -> NDArray[np.bool_]:
+    """Whether one number of draws is clearly larger than another."""
+    return np.asarray(np.log(more / less) > _PEAK * np.sqrt(1 / more + 1 / less))
 
 
 def _match(row: IntArray, target: IntArray) -> IntArray:
@@ -273,9 +341,8 @@ def _peaks(distance: FloatArray, fewest: float) -> list[IntArray]:
         group[t] = peaks[0]
         size[peaks[0]] += 1
         for lower in peaks[1:]:
-            rise = np.log(density[lower] / density[t])
-            error = np.sqrt(1 / density[lower] + 1 / density[t])
-            if min(size[lower], size[peaks[0]]) < fewest or rise <= _PEAK * error:
+            apart = _much_more(density[lower], density[t])
+            if min(size[lower], size[peaks[0]]) < fewest or not apart:
                 group[group == lower] = peaks[0]
                 size[peaks[0]] += size[lower]
     return [members for members in members_of(group) if len(members) >= fewest] or [np.arange(n)]

@@ -11,7 +11,6 @@ Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster ana
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,16 +34,18 @@ from epluribus.uncertainty._draw_modes import (
     DrawGroups,
     count_entries,
     find_groups,
+    groups_of_all,
     inner_products,
     look,
     members_of,
+    nearest_mean,
 )
 from epluribus.uncertainty._items import items
 
 _TINY = 0.05
 """A group of smaller weight is not called a mode, even if this number of modes was asked for."""
 _ROUNDS = 5
-"""Largest number of rounds in which modes and nearest draws are found in turn; most end after two."""
+"""Rounds in which means and nearest draws are found in turn; most change nothing after two."""
 _MOST = 8
 """Largest number that the elbow may be at."""
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
@@ -105,7 +106,7 @@ class Modes(Rows):
 
     @property
     def diffuse(self) -> bool:
-        """Whether no partition is a fair summary, because two draws agree no better than by chance."""
+        """Whether no partition is a fair summary, because two draws agree hardly better than by chance."""
         return self.groups is not None and self.groups.diffuse
 
     @property
@@ -291,24 +292,26 @@ def modes(
         single = minimize(keep)
         bar.show(1, {})
         stopper.check()
-        parts = [keep]
+        group = np.zeros(sample.n_distinct, dtype=np.int64)
         if choice == "auto" and not stopper.stopped:
             groups = find_groups(sample)
-            parts = [np.unique(groups.rows[groups.group == g]) for g in range(groups.n)]
+            group = groups_of_all(sample, groups.group)
             keep = keep[~groups.early[keep]]
         elif choice != "auto":
-            parts = _cut(sample, n_modes)
-        several = len(parts) > 1 or (groups is not None and groups.early.any())
-        given = parts, keep, sample, chosen, minimize, stopper
-        labels = _refine(*given) if several else single[None]
+            group = groups_of_all(sample, _cut(sample, n_modes))
+        kept = sample if len(keep) == sample.n_draws else sample[keep]
+        own, shares = group[sample.index], kept.draw_weights / kept.total_weight
+        weights = np.bincount(own[keep], weights=shares)
+        order = np.argsort(-weights, kind="stable")  # the heaviest first
+        weights, own = weights[order], np.argsort(order)[own]
+        several = len(weights) > 1 or (groups is not None and groups.early.any())
+        parts = [keep[own[keep] == m] for m in range(len(weights))]
+        labels = np.stack([minimize(rows) for rows in parts]) if several else single[None]
         bar.show(2, {})
     finally:
         bar.close()
-    kept = sample if len(keep) == sample.n_draws else sample[keep]
-    labels = labels[np.argsort(-_weights(_nearest(labels, kept, chosen), kept), kind="stable")]
-    values = _values(labels, kept, chosen)  # the heaviest first
-    nearest, least = values.argmin(axis=0), values.min(axis=0) * kept.shares
-    weights = _weights(nearest, kept)
+    values = np.stack([draw_losses(mode, sample, chosen)[sample.index] for mode in labels])
+    least = values[own, np.arange(len(own))][keep] * shares
     weak = None
     if groups is not None and len(labels) == 1:
         weak = float((items(labels[0], kept, n_jobs=n_jobs).support < 0.5).mean())
@@ -316,12 +319,12 @@ def modes(
     return Modes(
         labels=labels,
         weights=weights,
-        expected_losses=np.bincount(nearest, weights=least, minlength=len(labels)) / weights,
-        assignments=_nearest(labels, sample, chosen)[sample.index],
+        expected_losses=np.bincount(own[keep], weights=least) / weights,
+        assignments=own,
         distances=np.stack([loss_values(mode, columns, chosen) for mode in labels]),
         expected_loss=float(least.sum()),
         single_loss=kept.mean(draw_losses(single, kept, chosen)),
-        entries=count_entries(nearest[kept.index], kept.chains, len(labels))[0],
+        entries=count_entries(own[keep], sample.chains[keep], len(labels))[0],
         n_distinct=int((sample.weights > 0).sum()),
         loss=chosen,
         choice=choice,
@@ -333,48 +336,17 @@ def modes(
     )
 
 
-def _refine(
-    parts: list[IntArray],
-    keep: IntArray,
-    draws: Draws,
-    loss: Loss,
-    minimize: Callable[[IntArray], IntArray],
-    stopper: Stopper,
-) -> IntArray:
-    """(n_modes, n_items) the best partition for each part of the draws, then for the draws nearest to it."""
-    for _ in range(_ROUNDS):
-        labels = np.stack([minimize(rows) for rows in parts])
-        nearest = _nearest(labels, draws, loss)[draws.index[keep]]
-        before, parts = parts, [keep[nearest == m] for m in np.unique(nearest)]
-        labels = labels[np.unique(nearest)]
-        if stopper.stopped or list(map(len, parts)) == list(map(len, before)):
-            break
-    return labels
+def _cut(draws: Draws, n: int | str) -> IntArray:
+    """The groups of the draws looked at: at most n, or as many as the elbow says.
 
-
-def _values(labels: IntArray, draws: Draws, loss: Loss) -> FloatArray:
-    """(n_modes, n_distinct) loss between each mode and each distinct draw."""
-    return np.stack([draw_losses(mode, draws, loss) for mode in labels])
-
-
-def _nearest(labels: IntArray, draws: Draws, loss: Loss) -> IntArray:
-    """(n_distinct,) number of the mode nearest to each distinct draw."""
-    return _values(labels, draws, loss).argmin(axis=0)
-
-
-def _weights(nearest: IntArray, draws: Draws) -> FloatArray:
-    """Share of the draws nearest to each mode."""
-    return np.bincount(nearest, weights=draws.shares).astype(np.float64)
-
-
-def _cut(draws: Draws, n: int | str) -> list[IntArray]:
-    """At most n groups of the draws looked at, or as many as the elbow says: Ward's tree of their distances, cut."""
+    Ward's tree of their distances is cut; then, as in k-means, means and nearest draws are found in turn.
+    """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    rows, labels = look(draws, np.random.default_rng(0))
+    rows, labels, _ = look(draws, np.random.default_rng(0))
     if len(rows) < 2:
-        return [rows]
+        return np.zeros(len(rows), dtype=np.int64)
     inner = inner_products(labels)
     square = np.maximum(np.diag(inner)[:, None] + np.diag(inner) - 2 * inner, 0)
     square[np.arange(len(rows)), np.arange(len(rows))] = 0
@@ -385,8 +357,10 @@ def _cut(draws: Draws, n: int | str) -> list[IntArray]:
         groups = ([square[np.ix_(g, g)] for g in members_of(cut)] for cut in cuts.values())
         mean = [sum(own.sum(axis=0).min() for own in parts) for parts in groups]
         n = int(np.argmax(np.diff(mean, 2))) + 2 if mean[0] > 0 else 1
-    group = fcluster(tree, n, criterion="maxclust")
-    return [np.unique(rows[own]) for own in members_of(group)]
+    group = fcluster(tree, n, criterion="maxclust") - 1
+    for _ in range(_ROUNDS):
+        group = nearest_mean(labels, labels, group)
+    return group
 
 
 def _ordinal(m: int) -> str:
