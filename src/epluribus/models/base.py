@@ -22,12 +22,12 @@ from scipy.special import gammaln
 from epluribus._kernels.states import (
     COUNT,
     LABEL,
+    LINKED,
     LOG_FACTORIAL,
     ORDER,
     PLACE,
     SIZE,
     SUM,
-    TARGET,
     State,
 )
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
@@ -190,7 +190,7 @@ def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
         The prior for this number of items.
     """
     slots, n_items = tables.slots, labels.size
-    own = np.zeros((TARGET + 1, n_items + 1), dtype=np.int64)
+    own = np.zeros((LINKED + 1, n_items + 1), dtype=np.int64)
     own[LABEL, :n_items] = labels
     own[SIZE, :slots] = np.bincount(labels, minlength=slots)
     # Labels are canonical: the non-empty clusters are 0..K-1, as their order must begin.

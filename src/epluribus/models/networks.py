@@ -270,8 +270,19 @@ class NetworkModel(Model):
         state = make_state(
             partitions[0],
             self.law.model,
-            (slots * (slots + 2 * self.with_degrees), 2),
-            hyper=(*prior, slots, 1.0, self.directed, degrees, self._own_pairs, *log_gamma),
+            (slots * (slots + 1), 3),
+            hyper=(
+                *prior,
+                slots,
+                1,
+                self.directed,
+                degrees,
+                self._own_pairs,
+                slots**2,
+                slots**2,
+                1,
+                *log_gamma,
+            ),
             x=np.column_stack([loops, ends[0], ends[-1], self._constants()]),
             links=sparse_links(sparse.vstack([out, out.T]) if self.directed else out),
             table=table,
@@ -564,17 +575,20 @@ class LatentBlockModel(Model):
         table, log_gamma = self.law.tables(self._matrix.shape[0] * self._matrix.shape[1])
         prior = self.law.first, self.law.second
 
-        def view(own: Partition, other: Partition, matrix: Any, down: int, across: int) -> State:
-            hyper = (*prior, down, across, 0.0, 0.0, 0.0, *log_gamma)
-            shape = (rows.slots * columns.slots, 2)
+        n = rows.slots * columns.slots
+
+        def view(own: Partition, other: Partition, matrix: Any, *places: int) -> State:
+            down, across, *rest = places
+            hyper = (*prior, down, across, 0.0, 0.0, 0.0, *rest, *log_gamma)
+            shape = (n + rows.slots + columns.slots, 3)
             links = sparse_links(matrix)
             return make_state(
                 own, LATENT, shape, hyper=hyper, links=links, table=table, other=other
             )
 
-        first = view(rows, columns, self._matrix, columns.slots, 1)
+        first = view(rows, columns, self._matrix, columns.slots, 1, n, n + rows.slots, 1)
         # The columns see the same blocks, transposed.
-        second = view(columns, rows, self._matrix.T, 1, columns.slots)
+        second = view(columns, rows, self._matrix.T, 1, columns.slots, n + rows.slots, n, 2)
         return first, second._replace(stat=first.stat)
 
 
