@@ -44,13 +44,15 @@ from epluribus._kernels.states import (
     WEIGHT,
 )
 
-FIRST, SECOND, DOWN, ACROSS, DIRECTED, DEGREES, OWN_PAIRS, OWN, OTHERS, MINE, LOG_GAMMA = range(11)
+FIRST, SECOND, DOWN, ACROSS, DIRECTED, DEGREES, OWN_PAIRS, OWN, OTHERS, MINE, THEIRS, LOG_GAMMA = (
+    range(12)
+)
 """Places in `hyper`: the two parameters of the prior; how to find a block in `stat`; 1 for a directed network; 1 with
 degrees; a cluster of n nodes has n (n + this) pairs within it, half as many if undirected;
 lgamma of the number that each of the three rows of `table` begins with."""
 LOOPS, ENDS, ENDS_IN, CONSTANT = range(4)
 """Columns of `x`."""
-LINKS_OF, GROWTH = 0, 2
+LINKS_OF, GROWTH = range(2)
 """Columns of `stat`."""
 
 
@@ -58,10 +60,9 @@ LINKS_OF, GROWTH = 0, 2
 def count_links(i, m):
     """Count the links of item i to each cluster, and list the clusters to which it has any."""
     start, near, other = m.start, m.near, m.other
-    # Only the entries that will be read are cleared, up to the next new cluster: O(K), not O(slots).
-    for s in range(min(other[COUNT, 0] + 1, other[COUNT, 1])):
-        other[LINKS, other[ORDER, s]] = 0
-        other[LINKS_IN, other[ORDER, s]] = 0
+    for t in range(1, other[LINKED, 0] + 1):  # those of the item before
+        other[LINKS, other[LINKED, t]] = 0
+        other[LINKS_IN, other[LINKED, t]] = 0
     n = 0
     for side in range(2 if m.hyper[DIRECTED] > 0.0 else 1):
         row = i + side * m.x.shape[0]
@@ -82,37 +83,101 @@ def change_blocks(what, i, a, b, m):
         _write_blocks(i, m.own[ORDER, a], -1, m)
     model, hyper, x, table, stat = m.model, m.hyper, m.x, m.table, m.stat
     own, other, logs = m.own, m.other, m.logs
-    down, across = int(hyper[DOWN]), int(hyper[ACROSS])
-    directed = hyper[DIRECTED] > 0.0
+    down, across, directed = int(hyper[DOWN]), int(hyper[ACROSS]), hyper[DIRECTED] > 0.0
+    home = own[LABEL, i]  # its cluster, which is weighed as if the item was out
+    away = home if model != LATENT else -1
     value = 0.0
     for s in range(a, b):
         g = own[ORDER, s]
-        row, n = int(hyper[OWN]) + g, own[SIZE, g] + 1  # the size with the item
-        # First as if it had no links, then those to each cluster.
-        value = stat[row, GROWTH] if n > 1 else _growth_of_new(m)
+        inside = g == home
+        n = own[SIZE, g] + (not inside)  # the size with the item
+        out = other[LINKS_IN if directed else LINKS, g] if model != LATENT else 0
+        # First as if it had no links ...
+        if inside or n == 1:
+            value = _growth(i, g, m)
+        else:
+            value = stat[int(hyper[OWN]) + g, GROWTH]
+            if away >= 0:
+                row, back, rest = (
+                    g * down + away * across,
+                    away * down + g * across,
+                    2 * other[SIZE, away] - 2,
+                )
+                e = int(stat[row, LINKS_OF]) - out
+                value += _log_growth(e, n * rest, rest, model, hyper, table) - stat[row, GROWTH]
+                if directed:
+                    e = int(stat[back, LINKS_OF]) - other[LINKS, g]
+                    value += _log_growth(e, n * rest, rest, model, hyper, table)
+        # ... and then with its links to each cluster.
         for t in range(1, other[LINKED, 0] + 1):
             h = other[LINKED, t]
             if model == LATENT or h != g:
-                twice = 2 * n * other[SIZE, h]
-                e = int(stat[g * down + h * across, LINKS_OF])
-                value += _log_links(e, other[LINKS, h], twice, model, hyper, table)
+                twice = 2 * n * (other[SIZE, h] - (h == away))
+                e, links = int(stat[g * down + h * across, LINKS_OF]), other[LINKS, h]
+                e -= links if inside else out if h == away else 0
+                value += _log_links(e, links, twice, model, hyper, table)
                 if directed:
-                    e = int(stat[h * down + g * across, LINKS_OF])
-                    value += _log_links(e, other[LINKS_IN, h], twice, model, hyper, table)
+                    e, links = int(stat[h * down + g * across, LINKS_OF]), other[LINKS_IN, h]
+                    e -= links if inside else other[LINKS, g] if h == away else 0
+                    value += _log_links(e, links, twice, model, hyper, table)
         if model != LATENT:
             value += x[i, CONSTANT]
             links = _links_within(i, g, m)
             if links > 0:
-                e = int(stat[g * (down + across), LINKS_OF])
-                twice = _pairs_within(n, hyper)
-                value += _log_links(e, links, twice, model, hyper, table)
+                e = int(stat[g * (down + across), LINKS_OF]) - (links if inside else 0)
+                value += _log_links(e, links, _pairs_within(n, hyper), model, hyper, table)
         if hyper[DEGREES] > 0.0:
             for side in range(2 if directed else 1):
-                ends = int(stat[row, side] + x[i, ENDS + side])
+                ends = int(stat[int(hyper[OWN]) + side * across + g, LINKS_OF])
+                if not inside:
+                    ends += int(x[i, ENDS + side])
                 value += _log_degrees(n, ends, hyper, table)
         logs[WEIGHT, s] = value
     if what == ADD:
         _write_blocks(i, m.own[ORDER, a], 1, m)
+    return value
+
+
+@part
+def _growth(i, g, m):
+    """Change of the log likelihood if item i, without its links, joins cluster g of the other items."""
+    model, hyper, x, table, stat, own, other = (
+        m.model,
+        m.hyper,
+        m.x,
+        m.table,
+        m.stat,
+        m.own,
+        m.other,
+    )
+    down, across, directed = int(hyper[DOWN]), int(hyper[ACROSS]), hyper[DIRECTED] > 0.0
+    home = own[LABEL, i]
+    away = home if model != LATENT else -1
+    inside = g == home
+    n = own[SIZE, g] + (not inside)
+    value = 0.0
+    for t in range(other[COUNT, 0]):
+        h = other[ORDER, t]
+        if model == LATENT or h != g:
+            rest = 2 * (other[SIZE, h] - (h == away))
+            e = int(stat[g * down + h * across, LINKS_OF]) - (other[LINKS, h] if inside else 0)
+            value += _log_growth(e, n * rest, rest, model, hyper, table)
+            if directed:
+                e = int(stat[h * down + g * across, LINKS_OF]) - (
+                    other[LINKS_IN, h] if inside else 0
+                )
+                value += _log_growth(e, n * rest, rest, model, hyper, table)
+    if model != LATENT:
+        e = int(stat[g * (down + across), LINKS_OF]) - (_links_within(i, g, m) if inside else 0)
+        twice, before = _pairs_within(n, hyper), _pairs_within(n - 1, hyper)
+        value += _log_growth(e, twice, twice - before, model, hyper, table)
+    if hyper[DEGREES] > 0.0:
+        for side in range(2 if directed else 1):
+            ends = int(
+                stat[int(hyper[OWN]) + side * across + g, LINKS_OF]
+                - (x[i, ENDS + side] if inside else 0.0)
+            )
+            value -= _log_degrees(n - 1, ends, hyper, table)
     return value
 
 
@@ -128,18 +193,16 @@ def _write_blocks(i, g, sign, m):
         m.own,
         m.other,
     )
-    down, across = int(hyper[DOWN]), int(hyper[ACROSS])
-    directed = hyper[DIRECTED] > 0.0
-    # An undirected network has each block twice.
-    links_back = LINKS_IN if directed else LINKS
+    down, across, directed = int(hyper[DOWN]), int(hyper[ACROSS]), hyper[DIRECTED] > 0.0
     mine = int(hyper[MINE])
-    theirs = 3 - mine if model == LATENT else mine
+    theirs = int(hyper[THEIRS])
     for t in range(1, other[LINKED, 0] + 1):
         h = other[LINKED, t]
         if model == LATENT or h != g:
             stat[g * down + h * across, LINKS_OF] += sign * other[LINKS, h]
-            if model != LATENT:
-                stat[h * down + g * across, LINKS_OF] += sign * other[links_back, h]
+            if model != LATENT:  # an undirected network has each block twice
+                links = other[LINKS_IN if directed else LINKS, h]
+                stat[h * down + g * across, LINKS_OF] += sign * links
     n = own[SIZE, g] + (sign > 0)  # the size after the change: `SIZE` does not count the item
     total = 0.0
     for t in range(other[COUNT, 0]):
@@ -149,40 +212,25 @@ def _write_blocks(i, g, sign, m):
         if model != LATENT and h == g:
             stat[row, LINKS_OF] += sign * _links_within(i, g, m)
             e = int(stat[row, LINKS_OF])
-            more = _log_pairs(e, _pairs_within(n + 1, hyper), model, hyper, table)
-            total += more - _log_pairs(e, _pairs_within(n, hyper), model, hyper, table)
+            twice, after = _pairs_within(n, hyper), _pairs_within(n + 1, hyper)
+            total += _log_growth(e, after, after - twice, model, hyper, table)
             continue
-        m_h = other[SIZE, h]
-        grows, other_grows = 0.0, 0.0
+        grows, other_grows, m_h = 0.0, 0.0, other[SIZE, h]
         for side in range(2 if directed else 1):
             e = int(stat[back if side else row, LINKS_OF])
             now = _log_pairs(e, 2 * n * m_h, model, hyper, table)
             grows += _log_pairs(e, 2 * (n + 1) * m_h, model, hyper, table) - now
             other_grows += _log_pairs(e, 2 * n * (m_h + 1), model, hyper, table) - now
         total += grows
-        stat[row, mine] = grows if n > 0 else 0.0  # of a closed cluster all are 0
-        stat[int(hyper[OTHERS]) + h, GROWTH] += other_grows - stat[back, theirs]
-        stat[back, theirs] = other_grows
+        stat[row + mine, GROWTH] = grows if n > 0 else 0.0  # of a closed cluster all are 0
+        stat[int(hyper[OTHERS]) + h, GROWTH] += other_grows - stat[back + theirs, GROWTH]
+        stat[back + theirs, GROWTH] = other_grows
     if hyper[DEGREES] > 0.0:
         for side in range(2 if directed else 1):
-            row = int(hyper[OWN]) + g
-            stat[row, side] += sign * x[i, ENDS + side]
-            total -= _log_degrees(n, int(stat[row, side]), hyper, table)
+            row = int(hyper[OWN]) + side * across + g
+            stat[row, LINKS_OF] += sign * x[i, ENDS + side]
+            total -= _log_degrees(n, int(stat[row, LINKS_OF]), hyper, table)
     stat[int(hyper[OWN]) + g, GROWTH] = total
-
-
-@part
-def _growth_of_new(m):
-    """Change of the log likelihood if a node without links becomes a cluster."""
-    model, hyper, table, other = m.model, m.hyper, m.table, m.other
-    empty, value = _log_pairs(0, 0, model, hyper, table), 0.0
-    for t in range(other[COUNT, 0]):
-        value += _log_pairs(0, 2 * other[SIZE, other[ORDER, t]], model, hyper, table) - empty
-    if hyper[DIRECTED] > 0.0:
-        value *= 2
-    if model != LATENT:
-        value += _log_pairs(0, _pairs_within(1, hyper), model, hyper, table) - empty
-    return value
 
 
 @part
@@ -221,6 +269,13 @@ def _log_pairs(e, twice, model, hyper, table):
     pairs = twice // 2
     zeros = _log_rising(pairs - e, 1, hyper[SECOND], hyper, table)
     return zeros - _log_rising(pairs, 2, hyper[FIRST] + hyper[SECOND], hyper, table)
+
+
+@part
+def _log_growth(e, twice, more, model, hyper, table):
+    """Change of the log marginal likelihood of a block of e links by the last more / 2 of its twice / 2 pairs."""
+    after = _log_pairs(e, twice, model, hyper, table)
+    return after - _log_pairs(e, twice - more, model, hyper, table)
 
 
 @part

@@ -267,22 +267,13 @@ class NetworkModel(Model):
         out.eliminate_zeros()
         ends, degrees = self._ends(), float(self.with_degrees)
         prior = (self.law.first, self.law.second)
+        blocks = slots**2
+        places = (1, slots, self.directed, degrees, self._own_pairs, blocks, blocks, 0, 0)
         state = make_state(
             partitions[0],
             self.law.model,
-            (slots * (slots + 1), 3),
-            hyper=(
-                *prior,
-                slots,
-                1,
-                self.directed,
-                degrees,
-                self._own_pairs,
-                slots**2,
-                slots**2,
-                1,
-                *log_gamma,
-            ),
+            (slots * (slots + 2), 2),
+            hyper=(*prior, *places, *log_gamma),
             x=np.column_stack([loops, ends[0], ends[-1], self._constants()]),
             links=sparse_links(sparse.vstack([out, out.T]) if self.directed else out),
             table=table,
@@ -580,15 +571,17 @@ class LatentBlockModel(Model):
         def view(own: Partition, other: Partition, matrix: Any, *places: int) -> State:
             down, across, *rest = places
             hyper = (*prior, down, across, 0.0, 0.0, 0.0, *rest, *log_gamma)
-            shape = (n + rows.slots + columns.slots, 3)
+            shape = (2 * n + rows.slots + columns.slots, 2)
             links = sparse_links(matrix)
             return make_state(
                 own, LATENT, shape, hyper=hyper, links=links, table=table, other=other
             )
 
-        first = view(rows, columns, self._matrix, columns.slots, 1, n, n + rows.slots, 1)
+        first = view(rows, columns, self._matrix, columns.slots, 1, 2 * n, 2 * n + rows.slots, 0, n)
         # The columns see the same blocks, transposed.
-        second = view(columns, rows, self._matrix.T, 1, columns.slots, n + rows.slots, n, 2)
+        second = view(
+            columns, rows, self._matrix.T, 1, columns.slots, 2 * n + rows.slots, 2 * n, n, 0
+        )
         return first, second._replace(stat=first.stat)
 
 
