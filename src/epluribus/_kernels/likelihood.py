@@ -3,17 +3,14 @@
 With S the set of items that are in, and p their partition, ``ask(what, i, g, m)`` does, for `what`,
 
     REMOVE    take item i out of its cluster, which closes if empty
-    PREDICT   return log p(data of S and i, given i in g) - log p(data of S), with S without i even if i is in; cluster
-              g is in use or the next new one
-    WEIGH     write the same into `logs`, for all clusters in use and the next new one
-    ADD       after one of these for i, which is out: put it into cluster g, which opens if it is the next new one
+    PREDICT   return log p(data of S and i, given i in g) - log p(data of S); cluster g is in use or the next new one
+    WEIGH     after REMOVE or PREDICT of i: write the same into `logs`, for all clusters in use and the next new one
+    ADD       after REMOVE or PREDICT of i: put it into cluster g, which opens if it is the next new one
 
-REMOVE and ADD return the same difference as PREDICT. A cluster of item i alone goes to the last place of those in
-use, and stands for the next new one.
+REMOVE and ADD return the same difference as PREDICT. A model sees the sizes without item i, whose label is then -1.
 
-The function of a user, ``m.model``, is called as ``model(what, i, g, m)`` with PREDICT, ADD and REMOVE, always while
-item i is out, with label -1 and not counted in the sizes. It changes nothing but `stat`. Compiled by ``numba.njit`` it
-is compiled into the loop of the moves, once in each process.
+The function of a user, ``m.model``, is called as ``model(what, i, g, m)`` with PREDICT, ADD and REMOVE, and changes
+nothing but `stat`. Compiled by ``numba.njit`` it is compiled into the loop of the moves, once in each process.
 """
 
 from numba import types
@@ -57,7 +54,7 @@ def _ask(what, i, g, m):
 def _built_in(what, i, g, m):
     """A built-in model, by its number."""
     own, a = m.own, _begin(what, i, g, m)
-    b = n_choices(i, m) if what == WEIGH else a + 1
+    b = n_choices(m) if what == WEIGH else a + 1
     if m.model == GAUSSIAN:
         value = gaussian(what, i, a, b, m)
     elif m.model < FULL:
@@ -65,7 +62,7 @@ def _built_in(what, i, g, m):
     elif m.model == FULL:
         value = full_gaussian(what, i, own[PLACE, g], a, b, m)
     else:
-        if what != ADD:
+        if what in (REMOVE, PREDICT):
             count_links(i, m)
         value = change_blocks(what, i, a, b, m)
     _end(what, i, a, m)
@@ -73,22 +70,9 @@ def _built_in(what, i, g, m):
 
 
 def _of_user(what, i, g, m):
-    """A function of the user."""
-    home = m.own[LABEL, i]
-    weigh_inside = what in (PREDICT, WEIGH) and home >= 0
-    if weigh_inside:
-        _ask_user(REMOVE, i, home, m)
-    value = _ask_user(what, i, g, m)
-    if weigh_inside:
-        _ask_user(ADD, i, home, m)
-    return value
-
-
-@part
-def _ask_user(what, i, g, m):
-    """The same for an item that is out, or is to leave, cluster by cluster."""
+    """A function of the user, cluster by cluster."""
     a = _begin(what, i, g, m)
-    b = n_choices(i, m) if what == WEIGH else a + 1
+    b = n_choices(m) if what == WEIGH else a + 1
     value = 0.0
     for s in range(a, b):
         value = m.model(PREDICT if what == WEIGH else what, i, m.own[ORDER, s], m)
@@ -98,16 +82,9 @@ def _ask_user(what, i, g, m):
 
 
 @part
-def n_choices(i, m):
-    """The number of clusters that item i may join: those in use and a new one, unless its own is one without it."""
-    return min(m.own[COUNT, 0] + 1 - is_alone(i, m), m.own[COUNT, 1])
-
-
-@part
-def is_alone(i, m):
-    """Whether item i is in, and alone in its cluster."""
-    g = m.own[LABEL, i]
-    return g >= 0 and m.own[SIZE, g] == 1
+def n_choices(m):
+    """The number of clusters that an item may join: those in use and a new one, if there can be one more."""
+    return min(m.own[COUNT, 0] + 1, m.own[COUNT, 1])
 
 
 @part
@@ -120,8 +97,6 @@ def _begin(what, i, g, m):
         own[SIZE, g] -= 1
     if what == ADD and own[PLACE, g] == own[COUNT, 0]:
         own[COUNT, 0] += 1  # before: the model goes through the clusters in use, g among them
-    if what in (PREDICT, WEIGH) and is_alone(i, m):
-        _put_last(own[LABEL, i], m)
     place = own[PLACE, g]
     return 0 if what == WEIGH else place
 
@@ -135,19 +110,13 @@ def _end(what, i, place, m):
         own[SIZE, g] += 1
         own[LABEL, i] = g
     elif what == REMOVE and own[SIZE, g] == 0:
-        # It becomes the next new cluster, so an item that was alone finds its old cluster again as the new one.
-        _put_last(g, m)
-        own[COUNT, 0] -= 1
-
-
-@part
-def _put_last(g, m):
-    """Exchange the places of cluster g and of the last one in use."""
-    own = m.own
-    place, k = own[PLACE, g], own[COUNT, 0] - 1
-    last = own[ORDER, k]
-    own[ORDER, place], own[PLACE, last] = last, place
-    own[ORDER, k], own[PLACE, g] = g, k
+        # An empty cluster is swapped with the last non-empty one. It becomes the next new cluster, so an item that
+        # was alone finds its old cluster again as the new one.
+        k = own[COUNT, 0] - 1
+        last = own[ORDER, k]
+        own[ORDER, place], own[PLACE, last] = last, place
+        own[ORDER, k], own[PLACE, g] = g, k
+        own[COUNT, 0] = k
 
 
 # --- what several moves need ---

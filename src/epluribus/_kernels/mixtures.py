@@ -30,17 +30,7 @@ row k of the factor; in the last row log|S_n|. The row after those of all cluste
 import math
 
 from epluribus._kernels.jit import part
-from epluribus._kernels.states import (
-    ADD,
-    COUNTS,
-    LABEL,
-    ORDER,
-    PREDICT,
-    REMOVE,
-    SIZE,
-    WEIGH,
-    WEIGHT,
-)
+from epluribus._kernels.states import ADD, COUNTS, ORDER, PREDICT, REMOVE, SIZE, WEIGH, WEIGHT
 
 SHAPE, FIRST = range(2)
 """Places in `hyper`: of a Gamma prior; where the numbers of the columns begin: log units, or for counts rates.
@@ -58,11 +48,10 @@ N, TOTAL, SQUARE, CELL = range(4)
 def gaussian(what, i, a, b, m):
     """Change of the log likelihood if item i joins each cluster at places a to b - 1, or leaves the one there."""
     hyper, x, table, stat, own, logs = m.hyper, m.x, m.table, m.stat, m.own, m.logs
-    write, value = what in (ADD, REMOVE), 0.0
+    sign, write = -1 if what == REMOVE else 1, what in (ADD, REMOVE)
+    total = 0.0
     for t in range(a, b):
         at = own[ORDER, t] * x.shape[1]
-        # What an item adds to its own cluster is what would be lost without it.
-        sign = -1 if what == REMOVE or own[ORDER, t] == own[LABEL, i] else 1
         total = 0.0
         for d in range(x.shape[1]):
             y = x[i, d]
@@ -82,9 +71,8 @@ def gaussian(what, i, a, b, m):
                         q,
                         after,
                     )
-        value = sign * total
-        logs[WEIGHT, t] = value
-    return value
+        logs[WEIGHT, t] = total
+    return sign * total
 
 
 @part
@@ -105,7 +93,6 @@ def discrete(what, i, a, b, m):
     value = 0.0
     for t in range(a, b):
         at = own[ORDER, t] * width
-        inside = own[ORDER, t] == own[LABEL, i]
         value = -table[0, i] if is_count else 0.0
         product = 1.0  # one logarithm for many cells
         for d in range(x.shape[1]):
@@ -116,8 +103,6 @@ def discrete(what, i, a, b, m):
                     stat[at + d, N] -= 1.0
                     stat[row, TOTAL] -= y if is_count else 1.0
                 n, s = stat[at + d, N], stat[row, TOTAL]
-                if inside:
-                    n, s = n - 1.0, s - (y if is_count else 1.0)
                 if is_count:
                     shape, rate = hyper[SHAPE] + s, hyper[FIRST + d] + n
                     value -= shape * math.log1p(1.0 / rate)
@@ -159,26 +144,20 @@ def full_gaussian(what, i, likely, a, b, m):
     for t in range(a, b):
         s = (t + likely) % b if what == WEIGH else t
         g = m.own[ORDER, s]
-        inside = g == m.own[LABEL, i]
-        n = m.own[SIZE, g] - inside
-        if n == 0 and what != REMOVE and not inside:
+        n = m.own[SIZE, g]
+        if n == 0 and what != REMOVE:
             _empty(g, m)
         before = m.stat[g * rows + rows - 1, 0]
         constant, degrees = m.table[CONSTANT, n + 1] - m.table[CONSTANT, n], freedom + n + 1
         if what == ADD or (what == REMOVE and n > 0):
             change = _shift(i, g, 1.0 if what == ADD else -1.0, m)
             before = min(before, m.stat[g * rows + rows - 1, 0])
-        elif n == 0 and (what == REMOVE or inside):  # the item is alone
+        elif what == REMOVE:  # the item was alone
             before, change = 0.0, before
-        elif inside:
-            change = _grown(i, g, -1.0, math.inf, m)
-            before -= change
         elif what == PREDICT:
-            change = _grown(i, g, 1.0, math.inf, m)
+            change = _grown(i, g, math.inf, m)
         else:  # a change beyond the last one makes the weight negligible
-            change = _grown(
-                i, g, 1.0, 2 * (constant - 0.5 * before - top + NEGLIGIBLE) / degrees, m
-            )
+            change = _grown(i, g, 2 * (constant - 0.5 * before - top + NEGLIGIBLE) / degrees, m)
         # Log predictive of an item in a cluster of n items with log|S_n| `before`, which grows by `change`.
         value = constant - 0.5 * before - 0.5 * degrees * change
         m.logs[WEIGHT, s] = value
@@ -199,31 +178,25 @@ def _empty(g, m):
 
 
 @part
-def _grown(i, g, sign, most, m):
-    """Log |S_{n+1}| / |S_n| if item i joins cluster g of n others (`sign` 1) or is in it (-1), or a number > `most`.
-
-    It is log(1 + c v' S_n^{-1} v), or -log(1 - c v' S_{n+1}^{-1} v).
-    """
-    x, table, stat, n = m.x, m.table, m.stat, m.own[SIZE, g] - (sign < 0.0)
+def _grown(i, g, most, m):
+    """Log of |S_{n+1}| / |S_n| if item i joins cluster g of n items: log(1 + c v' S_n^{-1} v); or a number > `most`."""
+    x, table, stat, n = m.x, m.table, m.stat, m.own[SIZE, g]
     at = g * (x.shape[1] + 1)
-    # Forward substitution L u = v; then v' S^{-1} v = u' u.
+    # Forward substitution L u = v; then v' S_n^{-1} v = u' u.
     d, work = x.shape[1], stat.shape[0] - 1
     square = 0.0
     limit = (1.0 + table[INVERSE, n]) * math.exp(min(most, 700.0))
     for k in range(d):
         if square > limit:
             break
-        u = (
-            x[i, k]
-            - (stat[at + k, 0] if sign > 0.0 else stat[at + k, 0] - x[i, k]) * table[INVERSE, n]
-        )
+        u = x[i, k] - stat[at + k, 0] * table[INVERSE, n]
         for j in range(k):
             u -= stat[at + k, 1 + j] * stat[work, j]
         u /= stat[at + k, 1 + k]
         stat[work, k] = u
         square += u * u
     # c = (n + tau) / (n + tau + 1), from the table of 1 / (n + tau)
-    return sign * math.log1p(max(sign * square / (1.0 + table[INVERSE, n]), -0.9999999999999))
+    return math.log1p(square / (1.0 + table[INVERSE, n]))
 
 
 @part

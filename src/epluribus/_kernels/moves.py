@@ -8,7 +8,7 @@ part, so that a test can replace them by an enumeration of all choices and compu
 import math
 
 from epluribus._kernels.jit import part
-from epluribus._kernels.likelihood import ask, gather, grow, is_alone, n_choices
+from epluribus._kernels.likelihood import ask, gather, grow, n_choices
 from epluribus._kernels.states import (
     ABSORPTION,
     ADD,
@@ -105,23 +105,22 @@ def gibbs(first, n, rng, tally, running, stop, m):
     for done in range(n):
         i = (first + done) % m.x.shape[0]
         old = m.own[LABEL, i]
-        # Log prior ratio plus log predictive, for the clusters in use without the item and the next new one.
+        ask(REMOVE, i, old, m)
+        # Log prior ratio plus log predictive, for the clusters in use and the next new one.
         ask(WEIGH, i, old, m)
-        k, choices = m.own[COUNT, 0] - is_alone(i, m), n_choices(i, m)
+        k, choices = m.own[COUNT, 0], n_choices(m)
         for s in range(choices):
-            g = m.own[ORDER, s]
-            log_prior = m.logs[LOG_WEIGHT, k + (s == k)] + grow(m.own[SIZE, g] - (g == old), m)
+            log_prior = m.logs[LOG_WEIGHT, k + (s == k)] + grow(m.own[SIZE, m.own[ORDER, s]], m)
             m.logs[WEIGHT, s] += log_prior
+        # If the item was alone, its old cluster is now the next new one: `PLACE` finds it in any case.
         before = m.own[PLACE, old]
         after = pick_weighted(rng, choices, m)
         tally[UPDATE, 0] += 1
         if after != before:
             tally[UPDATE, 1] += 1  # the updates that moved the item
-            # The log weights are the log target up to one constant; read before the item moves, which uses the array.
+            # The log weights are the log target up to one constant; read before ADD, which may use the array.
             running[0] += m.logs[WEIGHT, after] - m.logs[WEIGHT, before]
-            h = m.own[ORDER, after]
-            ask(REMOVE, i, old, m)
-            ask(ADD, i, h, m)
+        ask(ADD, i, m.own[ORDER, after], m)
         if running[0] > running[1] + MARGIN or stop[0] != 0:
             return done + 1
     return n
@@ -201,9 +200,10 @@ def split_merge(n_scans, rng, tally, m):
 def _partner(item, h, rng, m):
     """Cluster h, or if that is -1 one to merge with that of the item, and the log of its w; -1 if there is none."""
     g = m.own[LABEL, item]
+    ask(REMOVE, item, g, m)
     ask(WEIGH, item, g, m)
-    # If the item is alone, its cluster is not among these k.
-    k, own = m.own[COUNT, 0] - is_alone(item, m), m.own[PLACE, g]
+    # If the item was alone, its cluster is not among these k.
+    k, own = m.own[COUNT, 0], m.own[PLACE, g]
     top = -math.inf
     for s in range(k):
         if s == own:
@@ -217,6 +217,7 @@ def _partner(item, h, rng, m):
         for s in range(k):
             total += math.exp(m.logs[WEIGHT, s] - top)
         log_w = m.logs[WEIGHT, m.own[PLACE, h]] - top - math.log(total)
+    ask(ADD, item, g, m)
     return h, log_w
 
 
@@ -249,7 +250,8 @@ def _divide(n, g, h, n_scans, forced, rng, m):
             i = m.own[MEMBER, s]
             own = m.own[LABEL, i]
             other = g + h - own
-            odds = _odds(ask(PREDICT, i, own, m), ask(PREDICT, i, other, m))
+            gone = ask(REMOVE, i, own, m)
+            odds = _odds(gone, ask(PREDICT, i, other, m))
             if last:
                 prior = grow(at_h, m) - grow(at_g, m)
                 odds += prior if own == g else -prior
@@ -258,9 +260,7 @@ def _divide(n, g, h, n_scans, forced, rng, m):
             if last:
                 log_q += log_logistic(odds if leaves else -odds)
                 at_g, at_h = at_g + (leaves != (own == g)), at_h + (leaves != (own == h))
-            if leaves:
-                change -= ask(REMOVE, i, own, m)
-                change += ask(ADD, i, other, m)
+            change += ask(ADD, i, other if leaves else own, m) - gone
     return log_q, change
 
 

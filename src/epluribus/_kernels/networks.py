@@ -18,12 +18,17 @@ for a cluster whose nodes have D ends of links (for directed networks one term f
 
     D log n + lgamma(n) - lgamma(n + D)
 
-Row g * `DOWN` + h * `ACROSS` of `stat` has e and the log marginal likelihood of block (g, h): rows are senders, an
-undirected network has each block twice, and the columns of a matrix see the statistics of its rows transposed. With
-degrees, slots^2 + g and slots^2 + slots + g are the rows of cluster g with its ends of links, outgoing and incoming,
-and the term above. A row of `x` has a node's links to itself, its ends of links, outgoing (undirected: all) and
-incoming, and what it adds to the log likelihood in any cluster. A move changes the blocks of one cluster only, in
-time O(K + degree of the item).
+The *growth* of cluster g is the change of the log likelihood if an item without links joins it: a sum over all
+blocks of the cluster, which is kept up to date. The weight of an item then takes another look only at the blocks in
+which it has links: all weights in time O(K x clusters to which the item is linked) instead of O(K^2). A move changes
+the blocks of one cluster, and the growth of all, in time O(K + degree of the item).
+
+Row r = g * `DOWN` + h * `ACROSS` of `stat` has e of block (g, h): rows are senders, and an undirected network has each
+block twice. Row r + `MINE` has what the block adds to the growth of g. For networks `MINE` is 0; the columns of a
+matrix see the blocks of its rows transposed, and have their part of the growth in rows of their own, `THEIRS` to the
+rows. Of a cluster that is not in use all these are 0. Row `OWN` + g has the ends of links of cluster g, outgoing
+(undirected: all), if there are degrees, and its growth; `ACROSS` rows later are the incoming ends. A row of `x` has a
+node's links to itself, its ends of links, and what it adds to the log likelihood in any cluster.
 """
 
 import math
@@ -44,15 +49,16 @@ from epluribus._kernels.states import (
     WEIGHT,
 )
 
-FIRST, SECOND, DOWN, ACROSS, DIRECTED, DEGREES, OWN_PAIRS, OWN, OTHERS, MINE, THEIRS, LOG_GAMMA = (
+FIRST, SECOND, DOWN, ACROSS, DIRECTED, DEGREES, OWN_PAIRS, MINE, THEIRS, OWN, OTHERS, LOG_GAMMA = (
     range(12)
 )
 """Places in `hyper`: the two parameters of the prior; how to find a block in `stat`; 1 for a directed network; 1 with
-degrees; a cluster of n nodes has n (n + this) pairs within it, half as many if undirected;
-lgamma of the number that each of the three rows of `table` begins with."""
+degrees; a cluster of n nodes has n (n + this) pairs within it, half as many if undirected; where in `stat` to find
+growth, and the rows of the clusters of this side and of the other one; lgamma of the number that each of the three rows
+of `table` begins with."""
 LOOPS, ENDS, ENDS_IN, CONSTANT = range(4)
 """Columns of `x`."""
-LINKS_OF, GROWTH = range(2)
+EDGES, GROWTH = range(2)
 """Columns of `stat`."""
 
 
@@ -84,54 +90,30 @@ def change_blocks(what, i, a, b, m):
     model, hyper, x, table, stat = m.model, m.hyper, m.x, m.table, m.stat
     own, other, logs = m.own, m.other, m.logs
     down, across, directed = int(hyper[DOWN]), int(hyper[ACROSS]), hyper[DIRECTED] > 0.0
-    home = own[LABEL, i]  # its cluster, which is weighed as if the item was out
-    away = home if model != LATENT else -1
     value = 0.0
     for s in range(a, b):
         g = own[ORDER, s]
-        inside = g == home
-        n = own[SIZE, g] + (not inside)  # the size with the item
-        out = other[LINKS_IN if directed else LINKS, g] if model != LATENT else 0
-        # First as if it had no links ...
-        if inside or n == 1:
-            value = _growth(i, g, m)
-        else:
-            value = stat[int(hyper[OWN]) + g, GROWTH]
-            if away >= 0:
-                row, back, rest = (
-                    g * down + away * across,
-                    away * down + g * across,
-                    2 * other[SIZE, away] - 2,
-                )
-                e = int(stat[row, LINKS_OF]) - out
-                value += _log_growth(e, n * rest, rest, model, hyper, table) - stat[row, GROWTH]
-                if directed:
-                    e = int(stat[back, LINKS_OF]) - other[LINKS, g]
-                    value += _log_growth(e, n * rest, rest, model, hyper, table)
-        # ... and then with its links to each cluster.
+        n = own[SIZE, g] + 1  # the size with the item
+        # First as if it had no links, then those to each cluster.
+        value = stat[int(hyper[OWN]) + g, GROWTH] if n > 1 else _growth_of_new(m)
         for t in range(1, other[LINKED, 0] + 1):
             h = other[LINKED, t]
             if model == LATENT or h != g:
-                twice = 2 * n * (other[SIZE, h] - (h == away))
-                e, links = int(stat[g * down + h * across, LINKS_OF]), other[LINKS, h]
-                e -= links if inside else out if h == away else 0
-                value += _log_links(e, links, twice, model, hyper, table)
+                row, links, twice = g * down + h * across, other[LINKS, h], 2 * n * other[SIZE, h]
+                value += _log_links(int(stat[row, EDGES]), links, twice, model, hyper, table)
                 if directed:
-                    e, links = int(stat[h * down + g * across, LINKS_OF]), other[LINKS_IN, h]
-                    e -= links if inside else other[LINKS, g] if h == away else 0
-                    value += _log_links(e, links, twice, model, hyper, table)
+                    row, links = h * down + g * across, other[LINKS_IN, h]
+                    value += _log_links(int(stat[row, EDGES]), links, twice, model, hyper, table)
         if model != LATENT:
             value += x[i, CONSTANT]
             links = _links_within(i, g, m)
             if links > 0:
-                e = int(stat[g * (down + across), LINKS_OF]) - (links if inside else 0)
-                value += _log_links(e, links, _pairs_within(n, hyper), model, hyper, table)
+                e, twice = int(stat[g * (down + across), EDGES]), _pairs_within(n, hyper)
+                value += _log_links(e, links, twice, model, hyper, table)
         if hyper[DEGREES] > 0.0:
             for side in range(2 if directed else 1):
-                ends = int(stat[int(hyper[OWN]) + side * across + g, LINKS_OF])
-                if not inside:
-                    ends += int(x[i, ENDS + side])
-                value += _log_degrees(n, ends, hyper, table)
+                row = int(hyper[OWN]) + side * across + g
+                value += _log_degrees(n, int(stat[row, EDGES] + x[i, ENDS + side]), hyper, table)
         logs[WEIGHT, s] = value
     if what == ADD:
         _write_blocks(i, m.own[ORDER, a], 1, m)
@@ -139,45 +121,16 @@ def change_blocks(what, i, a, b, m):
 
 
 @part
-def _growth(i, g, m):
-    """Change of the log likelihood if item i, without its links, joins cluster g of the other items."""
-    model, hyper, x, table, stat, own, other = (
-        m.model,
-        m.hyper,
-        m.x,
-        m.table,
-        m.stat,
-        m.own,
-        m.other,
-    )
-    down, across, directed = int(hyper[DOWN]), int(hyper[ACROSS]), hyper[DIRECTED] > 0.0
-    home = own[LABEL, i]
-    away = home if model != LATENT else -1
-    inside = g == home
-    n = own[SIZE, g] + (not inside)
-    value = 0.0
+def _growth_of_new(m):
+    """Change of the log likelihood if a node without links becomes a cluster."""
+    model, hyper, table, other = m.model, m.hyper, m.table, m.other
+    none, value = _log_pairs(0, 0, model, hyper, table), 0.0
     for t in range(other[COUNT, 0]):
-        h = other[ORDER, t]
-        if model == LATENT or h != g:
-            rest = 2 * (other[SIZE, h] - (h == away))
-            e = int(stat[g * down + h * across, LINKS_OF]) - (other[LINKS, h] if inside else 0)
-            value += _log_growth(e, n * rest, rest, model, hyper, table)
-            if directed:
-                e = int(stat[h * down + g * across, LINKS_OF]) - (
-                    other[LINKS_IN, h] if inside else 0
-                )
-                value += _log_growth(e, n * rest, rest, model, hyper, table)
+        value += _log_pairs(0, 2 * other[SIZE, other[ORDER, t]], model, hyper, table) - none
+    if hyper[DIRECTED] > 0.0:
+        value *= 2
     if model != LATENT:
-        e = int(stat[g * (down + across), LINKS_OF]) - (_links_within(i, g, m) if inside else 0)
-        twice, before = _pairs_within(n, hyper), _pairs_within(n - 1, hyper)
-        value += _log_growth(e, twice, twice - before, model, hyper, table)
-    if hyper[DEGREES] > 0.0:
-        for side in range(2 if directed else 1):
-            ends = int(
-                stat[int(hyper[OWN]) + side * across + g, LINKS_OF]
-                - (x[i, ENDS + side] if inside else 0.0)
-            )
-            value -= _log_degrees(n - 1, ends, hyper, table)
+        value += _log_pairs(0, _pairs_within(1, hyper), model, hyper, table) - none
     return value
 
 
@@ -194,15 +147,13 @@ def _write_blocks(i, g, sign, m):
         m.other,
     )
     down, across, directed = int(hyper[DOWN]), int(hyper[ACROSS]), hyper[DIRECTED] > 0.0
-    mine = int(hyper[MINE])
-    theirs = int(hyper[THEIRS])
     for t in range(1, other[LINKED, 0] + 1):
         h = other[LINKED, t]
         if model == LATENT or h != g:
-            stat[g * down + h * across, LINKS_OF] += sign * other[LINKS, h]
+            stat[g * down + h * across, EDGES] += sign * other[LINKS, h]
             if model != LATENT:  # an undirected network has each block twice
                 links = other[LINKS_IN if directed else LINKS, h]
-                stat[h * down + g * across, LINKS_OF] += sign * links
+                stat[h * down + g * across, EDGES] += sign * links
     n = own[SIZE, g] + (sign > 0)  # the size after the change: `SIZE` does not count the item
     total = 0.0
     for t in range(other[COUNT, 0]):
@@ -210,26 +161,27 @@ def _write_blocks(i, g, sign, m):
         row = g * down + h * across
         back = row if model == LATENT else h * down + g * across
         if model != LATENT and h == g:
-            stat[row, LINKS_OF] += sign * _links_within(i, g, m)
-            e = int(stat[row, LINKS_OF])
-            twice, after = _pairs_within(n, hyper), _pairs_within(n + 1, hyper)
-            total += _log_growth(e, after, after - twice, model, hyper, table)
+            stat[row, EDGES] += sign * _links_within(i, g, m)
+            e = int(stat[row, EDGES])
+            total += _log_pairs(e, _pairs_within(n + 1, hyper), model, hyper, table)
+            total -= _log_pairs(e, _pairs_within(n, hyper), model, hyper, table)
             continue
-        grows, other_grows, m_h = 0.0, 0.0, other[SIZE, h]
+        grows, other_grows, n_h = 0.0, 0.0, other[SIZE, h]
         for side in range(2 if directed else 1):
-            e = int(stat[back if side else row, LINKS_OF])
-            now = _log_pairs(e, 2 * n * m_h, model, hyper, table)
-            grows += _log_pairs(e, 2 * (n + 1) * m_h, model, hyper, table) - now
-            other_grows += _log_pairs(e, 2 * n * (m_h + 1), model, hyper, table) - now
+            e = int(stat[back if side else row, EDGES])
+            now = _log_pairs(e, 2 * n * n_h, model, hyper, table)
+            grows += _log_pairs(e, 2 * (n + 1) * n_h, model, hyper, table) - now
+            other_grows += _log_pairs(e, 2 * n * (n_h + 1), model, hyper, table) - now
         total += grows
-        stat[row + mine, GROWTH] = grows if n > 0 else 0.0  # of a closed cluster all are 0
-        stat[int(hyper[OTHERS]) + h, GROWTH] += other_grows - stat[back + theirs, GROWTH]
-        stat[back + theirs, GROWTH] = other_grows
+        stat[row + int(hyper[MINE]), GROWTH] = grows if n > 0 else 0.0  # closed: 0
+        back += int(hyper[THEIRS])
+        stat[int(hyper[OTHERS]) + h, GROWTH] += other_grows - stat[back, GROWTH]
+        stat[back, GROWTH] = other_grows
     if hyper[DEGREES] > 0.0:
         for side in range(2 if directed else 1):
             row = int(hyper[OWN]) + side * across + g
-            stat[row, LINKS_OF] += sign * x[i, ENDS + side]
-            total -= _log_degrees(n, int(stat[row, LINKS_OF]), hyper, table)
+            stat[row, EDGES] += sign * x[i, ENDS + side]
+            total -= _log_degrees(n, int(stat[row, EDGES]), hyper, table)
     stat[int(hyper[OWN]) + g, GROWTH] = total
 
 
@@ -263,19 +215,11 @@ def _log_links(e, more, twice, model, hyper, table):
 
 @part
 def _log_pairs(e, twice, model, hyper, table):
-    """Log marginal likelihood of a block, but for what depends on its links alone."""
+    """Log marginal likelihood of a block, but for what depends on its e links alone."""
     if model == POISSON:
         return -(hyper[FIRST] + e) * _log_exposure(twice, hyper, table)
-    pairs = twice // 2
-    zeros = _log_rising(pairs - e, 1, hyper[SECOND], hyper, table)
-    return zeros - _log_rising(pairs, 2, hyper[FIRST] + hyper[SECOND], hyper, table)
-
-
-@part
-def _log_growth(e, twice, more, model, hyper, table):
-    """Change of the log marginal likelihood of a block of e links by the last more / 2 of its twice / 2 pairs."""
-    after = _log_pairs(e, twice, model, hyper, table)
-    return after - _log_pairs(e, twice - more, model, hyper, table)
+    zeros = _log_rising(twice // 2 - e, 1, hyper[SECOND], hyper, table)
+    return zeros - _log_rising(twice // 2, 2, hyper[FIRST] + hyper[SECOND], hyper, table)
 
 
 @part
