@@ -144,6 +144,10 @@ class Model(ABC):
         """
         return self.log_marginal(*labels) + self.log_prior(*labels)
 
+    def remark(self, *labels: IntArray) -> str:  # noqa: ARG002 - a subclass may look at them
+        """What canonical labels make one doubt about the model, in a sentence; mostly nothing."""
+        return ""
+
     def _check(self, labels: tuple[LabelsLike, ...]) -> list[IntArray]:
         """Canonical labels of each side; an error if there are too few or too many arguments."""
         if len(labels) != len(self.sides):

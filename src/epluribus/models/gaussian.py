@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -237,6 +238,25 @@ class GaussianMixture(Mixture):
             out[rows] = log_student_full(new[np.ix_(rows, known)], df, center[known], part)
             out[rows] -= np.log(self.unit[known]).sum()
         return out
+
+    def remark(self, *labels: IntArray) -> str:
+        """Two clusters with one center and different spreads: what this model makes of a group with heavy tails."""
+        groups = [self.values[labels[0] == g] for g in range(labels[0].max() + 1)]
+        found = []
+        # Spreads of fewer than 20 values are too uncertain; `_columns` keeps them from being 0.
+        for wide, narrow in permutations([y for y in groups if len(y) >= 20], 2):
+            (n, center, rest), (m, other, others_rest) = self._columns(wide), self._columns(narrow)
+            variance, least = (1 + rest) / np.maximum(n, 1), (1 + others_rest) / np.maximum(m, 1)
+            ratio = np.exp(0.5 * np.log(variance / least).mean())
+            if np.sqrt(((center - other) ** 2 / variance).mean()) < 0.5 and ratio > 2:
+                found.append((ratio, len(narrow), len(wide)))
+        if not found:
+            return ""
+        ratio, first, second = max(found)
+        return (
+            f"In the best partition seen, the clusters of {first:,} and {second:,} items have about one center, and "
+            f"spreads that differ {ratio:.1f} times: perhaps one group with heavy tails, which this model splits."
+        )
 
     # --- for the sampler and for predictions ---
 
