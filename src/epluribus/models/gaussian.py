@@ -240,22 +240,22 @@ class GaussianMixture(Mixture):
         return out
 
     def remark(self, *labels: IntArray) -> str:
-        """Two clusters with one center and different spreads: what this model makes of a group with heavy tails."""
+        """A cluster that lies around another one: what this model makes of heavy tails."""
         groups = [self.values[labels[0] == g] for g in range(labels[0].max() + 1)]
         found = []
-        # Spreads of fewer than 20 values are too uncertain; `_columns` keeps them from being 0.
+        # Spreads of fewer than 20 values are too uncertain; 1 is added so that none is 0.
         for wide, narrow in permutations([y for y in groups if len(y) >= 20], 2):
-            (n, center, rest), (m, other, others_rest) = self._columns(wide), self._columns(narrow)
-            variance, least = (1 + rest) / np.maximum(n, 1), (1 + others_rest) / np.maximum(m, 1)
-            ratio = np.exp(0.5 * np.log(variance / least).mean())
-            if np.sqrt(((center - other) ** 2 / variance).mean()) < 0.5 and ratio > 2:
-                found.append((ratio, len(narrow), len(wide)))
+            (n, center, rest), (m, inner, inner_rest) = self._columns(wide), self._columns(narrow)
+            variance, least = (1 + rest) / np.maximum(n, 1), (1 + inner_rest) / np.maximum(m, 1)
+            times = np.exp(0.5 * np.log(variance / least).mean())
+            if ((center - inner) ** 2 < variance).all() and times > 2:
+                found.append((times, len(wide), len(narrow)))
         if not found:
             return ""
-        ratio, first, second = max(found)
+        times, around, inside = max(found)
         return (
-            f"In the best partition seen, the clusters of {first:,} and {second:,} items have about one center, and "
-            f"spreads that differ {ratio:.1f} times: perhaps one group with heavy tails, which this model splits."
+            f"In the best partition seen, a cluster of {around:,} items lies around one of {inside:,} and is "
+            f"{times:.1f} times as wide: perhaps not a group, but heavy tails or outliers."
         )
 
     # --- for the sampler and for predictions ---
