@@ -36,7 +36,7 @@ def test_help_lists_the_commands_and_the_exit_codes(capsys):
     text = _help(capsys)
     assert text == _help(capsys, "--help")
     assert re.findall(r"^    (\w+)", text, flags=re.MULTILINE) == list(COMMANDS)
-    assert len(COMMANDS) == 17
+    assert len(COMMANDS) == 18
     assert "130 after Ctrl-C" in text.replace("\n", " ")
     assert _help(capsys, "--version") == f"epluribus {epl.__version__}\n"
 

@@ -196,7 +196,7 @@ def test_warnings_in_plain_words(page_has):
     draws = epl.Draws(z[0, :3])
     words = Page(render(epl.minimize(draws, rng=1), draws, rng=1)).words
     assert "one chain: whether another would agree is not known" in words
-    assert "too few to say what they are worth" in words
+    assert "too few, or too much alike, to say what they are worth" in words
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,11 @@ def test_printing():
     found = stability(z, other_losses=["binder"], rng=0)
     assert "expected loss: vi on all draws; distance: vi to the first row" in str(found)
     assert found.to_pandas().columns[0] == "setting"
+
+
+def test_halves_of_an_ensemble_are_random():
+    two = np.repeat([[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]], 20, axis=0)
+    table = epl.uncertainty.stability(epl.Draws(two, kind="ensemble"), other_losses=[], rng=1)
+    assert table.settings == ("all clusterings", "one half", "other half", "another seed")
+    in_order = epl.uncertainty.stability(two, other_losses=[], rng=1)
+    assert in_order.distances[1:3].max() > 0
