@@ -31,12 +31,14 @@ from cosmic_ray.mutating import mutate_code
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "epluribus"
 GOAL = 0.85
+ARGUMENTS = "tests/test_odd_arguments.py"  # run for every mutant
+PAGES = "tests/test_docs.py::test_a_page_shows_what_its_code_makes"  # what is printed
 ROOMS = {
     "partition": (["partition.py", "_integers.py"], ["tests/test_partition.py", "tests/draws"]),
     "losses": (["losses/*.py"], ["tests/losses/test_losses.py", "tests/draws/test_expected.py"]),
-    "draws": (["draws/*.py"], ["tests/draws", "tests/readers/test_files.py"]),
+    "draws": (["draws/*.py"], ["tests/draws", "tests/readers/test_files.py", f"{PAGES}[missing]"]),
     "search": (["search/*.py"], ["tests/search"]),
-    "ball": (["uncertainty/_ball.py"], ["tests/uncertainty/test_ball.py"]),
+    "ball": (["uncertainty/_ball.py"], ["tests/uncertainty/test_ball.py", f"{PAGES}[reading]"]),
     "error": (
         [
             "uncertainty/_error.py",
@@ -157,7 +159,7 @@ def run_tests(tests):
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
-    return int(pytest.main([*options, *(str(ROOT / one) for one in tests)]))
+    return int(pytest.main([*options, *(str(ROOT / one) for one in (*tests, ARGUMENTS))]))
 
 
 def run_mutant(path, name, occurrence, tests):

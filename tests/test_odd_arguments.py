@@ -1,11 +1,14 @@
-"""Arguments that are nearly right: a clear error, or the right answer."""
+"""Arguments that are wrong, or nearly right: a clear error, or the right answer."""
 
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import epluribus as epl
+from epluribus import plots
+from epluribus import uncertainty as un
 from epluribus._validate import make_rng, need
 from epluribus.models import GaussianMixture, StochasticBlockModel
 
@@ -25,34 +28,102 @@ def test_a_random_state_is_a_seed():
 
 
 EDGE = StochasticBlockModel
+FIRST = [1] + [0] * 11
+GAPS = epl.Draws([[0, 0, 1, None], [None, 0, 0, 1], [0, 0, None, 1]])
+TEXT = pd.DataFrame({"name": ["a", "b"], "x": [1, 2]})
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "function", "arguments", "options"),
-    [
-        (TypeError, "'rng' must be None", epl.minimize, [Z], {"rng": True}),
-        (TypeError, "'time_limit' must be a number", epl.minimize, [Z], {"time_limit": True}),
-        (TypeError, "'time_limit' must be a number", epl.minimize, [Z], {"time_limit": "1"}),
-        (ValueError, "'time_limit' must be a finite", epl.certificate, [Z[0], Z], {"time_limit": -1}),
-        (ValueError, r"'k_max' must be at most 2\*\*62", epl.minimize, [Z], {"k_max": HUGE}),
-        (TypeError, "'items' must be a list of 6 names", epl.Draws, [Z], {"items": "abcdef"}),
-        (TypeError, "'items' must be a list of 6 names", epl.Draws, [Z], {"items": 6}),
-        (ValueError, "'a' is there twice", epl.Draws, [Z], {"items": list("aabcde")}),
-        (ValueError, "node numbers up to 1000000000000000000", EDGE, [[(0, 10**18)]], {}),
-        (MemoryError, "smaller 'n_nodes'", EDGE, [[(0, 1)]], {"n_nodes": 10**12}),
-        (ValueError, "'n_nodes' must be at", EDGE, [[(0, 1)]], {"n_nodes": HUGE}),
-        (MemoryError, "smaller 'n_draws'", epl.sample, [MODEL], {"n_draws": 10**12}),
-        (ValueError, "'n_draws' must be at most", epl.sample, [MODEL], {"n_draws": HUGE}),
-        (MemoryError, "smaller 'n_draws' or 'n_ch", epl.sample, [MODEL], {"n_chains": 10**12}),
-        (ValueError, "at most .* steps", epl.sample, [MODEL], {"n_draws": 10**4, "thin": 10**18}),
-        (MemoryError, "smaller 'n_draws_each'", epl.soft_draws, [SOFT], {"n_draws_each": 10**12}),
-        (ValueError, "'n_items' must be at least 0", epl.partition.n_partitions, [-1], {}),
-        (TypeError, "'n_items' must be an integer", epl.partition.n_partitions, ["x"], {}),
-    ],
-)  # fmt: skip
-def test_clear_errors(error, message, function, arguments, options):
+def best():
+    return epl.minimize(Z, rng=1)
+
+
+def ball():
+    return epl.credible_ball(Z[0], Z)
+
+
+def panel():
+    return plots.scatter([0], [[0, 1]])
+
+
+REFUSED = [
+    (TypeError, "'rng' must be None", lambda: epl.minimize(Z, rng=True)),
+    (TypeError, "'time_limit' must be a number", lambda: epl.minimize(Z, time_limit=True)),
+    (TypeError, "'time_limit' must be a number", lambda: epl.minimize(Z, time_limit="1")),
+    (ValueError, "'time_limit' must be a finite", lambda: epl.certificate(Z[0], Z, time_limit=-1)),
+    (ValueError, r"'k_max' must be at most 2\*\*62", lambda: epl.minimize(Z, k_max=HUGE)),
+    (TypeError, "'items' must be a list of 6 names", lambda: epl.Draws(Z, items="abcdef")),
+    (TypeError, "'items' must be a list of 6 names", lambda: epl.Draws(Z, items=6)),
+    (ValueError, "'a' is there twice", lambda: epl.Draws(Z, items=list("aabcde"))),
+    (ValueError, "'kind' must be one of 'posterior', 'ensemble'; got 'x'", lambda: epl.Draws(Z, kind="x")),
+    (ValueError, "'noise' must be one of", lambda: epl.Draws(Z, noise="gone")),
+    (TypeError, "'client' must be", lambda: epl.Draws(Z, client="localhost:8786")),
+    (ValueError, "all weights of the draws kept are 0", lambda: epl.Draws(epl.Draws(Z, weights=FIRST), burn=1)),
+    (ValueError, "No draws are left", lambda: epl.Draws(Z)[5:5]),
+    (ValueError, r"'number' must be in 0\.\.0; got -1", lambda: epl.Draws(Z).chain(-1)),
+    (ValueError, r"'number' must be in 0\.\.0; got 1", lambda: epl.Draws(Z).chain(1)),
+    (ValueError, "must end in .npz", lambda: epl.Draws(Z).save("draws.csv")),
+    (ValueError, "all labels of draw 1 are missing. Leave such draws out", lambda: epl.Draws([[0, 1], [None, None]])),
+    (ValueError, "all labels of 'b', 'c' are missing", lambda: epl.Draws([[0, None, None]] * 2, items=list("abc"))),
+    (ValueError, "draw 0 has item 1 twice", lambda: epl.Draws([([1, 1], [0, 0]), ([0, 2], [0, 0])])),
+    (ValueError, "number items from 0 on; got item -1", lambda: epl.Draws([([-1, 1], [0, 0])])),
+    (ValueError, "needs draws without missing labels; 25% of these", lambda: un.stability(GAPS)),
+    (ValueError, "needs draws without missing labels; 25% of these", lambda: un.chips(GAPS)),
+    (ValueError, r"'level' must be a number in \(0, 1\]; got 0", lambda: un.n_clusters_posterior(Z, level=0)),
+    (ValueError, r"'level' must be a number in \(0, 1\]; got 95", lambda: epl.credible_ball(Z[0], Z, 95)),
+    (ValueError, "'n_modes' must be an integer, 'auto' or 'elbow'; got 'm", lambda: epl.modes(Z, n_modes="many")),
+    (ValueError, "'n_modes' must be at least 1; got 0. Leave it out", lambda: epl.modes(Z, n_modes=0)),
+    (ValueError, r"'threshold' must be a number in \[0, 1\); got 1.5", lambda: epl.psm(Z, sparse=True, threshold=1.5)),
+    (ValueError, "'threshold' is for sparse=True only; got 0.1 .*Leave it", lambda: epl.psm(Z, threshold=0.1)),
+    (ValueError, "'share' must be a number in", lambda: un.predictive_check(MODEL, share=1.0)),
+    (TypeError, "'model' must be a mixture", lambda: un.predictive_check(EDGE([[0, 1], [1, 0]]))),
+    (TypeError, "'best' must be an Estimate", lambda: epl.methods(epl.Draws(Z))),
+    (ValueError, "'certainty' must be .* one number per item, shape", lambda: best().to_pandas([0.5])),
+    (ValueError, "must end in .csv, .parquet, .* or .json; .* '.xls'", lambda: best().write_labels("l.xls")),
+    (FileNotFoundError, "There is no folder", lambda: best().write_labels("nowhere/labels.csv")),
+    (ValueError, "must end in .json; it ends in '.pkl'", lambda: best().save("best.pkl")),
+    (FileNotFoundError, "There is no file", lambda: epl.load("nowhere.json")),
+    (ValueError, "'name' must be one of 'galaxies', .*; got 'blog'", lambda: epl.studies.reproduce("blog")),
+    (ValueError, "'loss' must be one of .*got 'VIC'. Did you mean 'vi'", lambda: epl.loss([0], [0], "VIC")),
+    (TypeError, "'loss' must be a name or a Loss; got 3", lambda: epl.loss([0], [0], 3)),
+    (ValueError, "'vi_lb' is only for a similarity matrix", lambda: epl.losses.get("VI.lb")),
+    (ValueError, r"'loss' must be written like 'vi\(cost=0.5\)'", lambda: epl.losses.get("vi(0.5)")),
+    (ValueError, r"'loss' must be written like 'vi\(cost=0.5\)'", lambda: epl.losses.get("vi(cost=x)")),
+    (ValueError, r"'loss' must be written like 'vi\(cost=0.5\)'", lambda: epl.losses.get("vi()")),
+    (ValueError, "must be without parameters if it is 'nvi'; got 'nvi", lambda: epl.losses.get("nvi(cost=1)")),
+    (ValueError, "'cost' must be a number between 0 and 2", lambda: epl.losses.get("vi(cost=2)")),
+    (ValueError, "'cost' must be a number between 0 and 2", lambda: epl.losses.vi(cost=0)),
+    (ValueError, "'cost' must be a number between 0 and 2", lambda: epl.losses.vi(cost="a")),
+    (ValueError, "'cost' must be a number between 0 and 2", lambda: un.stability(Z, other_losses=["vi(cost=3)"])),
+    (TypeError, "'X' must hold numbers; .* Leave out columns of text", lambda: plots.scatter([0, 1], TEXT)),
+    (ValueError, "'X' must hold finite numbers; got 1", lambda: plots.scatter([0, 1], [[0, np.nan], [1, 2]])),
+    (ValueError, "'X' must have one row for each of the 3 items", lambda: plots.scatter([0, 1, 1], np.eye(2))),
+    (ValueError, "two columns or more; got one. plots.histogram", lambda: plots.scatter([0, 1], np.eye(2)[:, :1])),
+    (ValueError, r"'values' .* \(n_items, 1\); got shape \(2, 3\)", lambda: plots.histogram([0, 1], np.eye(2, 3))),
+    (ValueError, r"'matrix' must .* shape \(2, 2\); got shape \(4, 3\)", lambda: plots.blocks([0, 1], np.eye(4, 3))),
+    (ValueError, r"'adjacency' must .* shape \(2, 2\); got shape", lambda: plots.network([0, 1], np.eye(3))),
+    (ValueError, "'titles' must be two words", lambda: plots.alluvial(Z[0], Z[1], titles=("one",))),
+    (ValueError, "'X' must have one row for each of the 6 items of the p", lambda: plots.ball_bounds(ball(), [1, 2])),
+    (TypeError, r"'ball' must be made by credible_ball\(best, draws\); got", lambda: plots.ball_bounds(Z[0], Z)),
+    (ValueError, "'axes' must hold 1 x 4 Axes; got 1", lambda: plots.ball_bounds(ball(), axes=panel())),
+    (ValueError, "node numbers up to 1000000000000000000", lambda: EDGE([(0, 10**18)])),
+    (MemoryError, "smaller 'n_nodes'", lambda: EDGE([(0, 1)], n_nodes=10**12)),
+    (ValueError, "'n_nodes' must be at", lambda: EDGE([(0, 1)], n_nodes=HUGE)),
+    (MemoryError, "smaller 'n_draws'", lambda: epl.sample(MODEL, n_draws=10**12)),
+    (ValueError, "'n_draws' must be at most", lambda: epl.sample(MODEL, n_draws=HUGE)),
+    (MemoryError, "smaller 'n_draws' or 'n_ch", lambda: epl.sample(MODEL, n_chains=10**12)),
+    (ValueError, "at most .* steps", lambda: epl.sample(MODEL, n_draws=10**4, thin=10**18)),
+    (MemoryError, "smaller 'n_draws_each'", lambda: epl.soft_draws(SOFT, n_draws_each=10**12)),
+    (ValueError, "'n_items' must be at least 0", lambda: epl.partition.n_partitions(-1)),
+    (TypeError, "'n_items' must be an integer", lambda: epl.partition.n_partitions("x")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "message", "call"), REFUSED)
+def test_clear_errors(error, message, call, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message):
-        function(*arguments, **options)
+        call()
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_loss_for_a_consensus():

@@ -162,7 +162,8 @@ def n_partitions(n_items: int) -> int:
 def relabel(labels: IntArray) -> IntArray:
     """Canonical form of integer labels that need no check."""
     row = np.ascontiguousarray(labels[None], dtype=np.int64)
-    low, span = int(row.min()), int(row.max()) - int(row.min()) + 1
+    low = int(row.min(initial=0))
+    span = int(row.max(initial=0)) - low + 1
     # Labels such as 0 and 10**15 are numbered first, by sorting.
     if span > 16 * row.size + 1024:
         row = np.unique(row, return_inverse=True)[1].reshape(row.shape).astype(np.int64)

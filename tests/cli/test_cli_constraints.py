@@ -15,8 +15,6 @@ def files(tmp_path):
     (tmp_path / "same.csv").write_text("one,other\na,g\n")
     (tmp_path / "apart.txt").write_text("a b\nd e f\n")
     (tmp_path / "items.csv").write_text("item,file\na,x\nb,x\nc,\nd,y\ne,y\nf,z\ng,z\n")
-    (tmp_path / "typo.csv").write_text("aa,g\n")
-    (tmp_path / "empty.csv").write_text("")
     (tmp_path / "rows.csv").write_text('"","one","other"\n"1","a","g"\n')
     (tmp_path / "path.csv").write_text("a;b\nb;c\nc;d\nd;e\ne;f\nf;g\n")
     return tmp_path
@@ -43,27 +41,6 @@ def test_neighbors_sizes_and_undecided_items(capsys, files):
     found = labels(capsys, files, "--contiguity", "path.csv", "--min-size", "2")
     assert found == [1, 1, 1, 0, 0, 0, 0]
     assert labels(capsys, files, "--undecided", "0.9")[6] == -1
-
-
-@pytest.mark.filterwarnings("ignore:The first line of .* is read as a heading")
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--must-link", "same.csv", "--cannot-link", "same.csv"], "puts 'a' and 'g' together"),
-        (["--source", "file"], "'--source' must be given together with '--items'"),
-        (["--items", "items.csv", "--source", "town"], "its columns are ['item', 'file']"),
-        (["--must-link", "nowhere.csv"], "There is no file"),
-        (
-            ["--must-link", "typo.csv"],
-            "'--must-link' must name items by their names, such as 'a'; got 'aa'",
-        ),
-        (["--cannot-link", "empty.csv"], "is empty"),
-    ],
-)
-def test_mistakes_are_named(capsys, files, options, message):
-    words = [str(files / word) if (files / word).exists() else word for word in options]
-    assert main(["summarize", str(files / "draws.csv"), *words]) == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default")

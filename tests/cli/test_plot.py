@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-import epluribus as epl
 from epluribus.cli import main
 from epluribus.plots import KINDS
 
@@ -47,32 +46,6 @@ def test_one_column_is_a_histogram(folder, capsys):
         assert named == (data == "x.csv")
 
 
-def test_labels_in_place_of_a_search(folder, monkeypatch):
-    (folder / "labels.csv").write_text("item,cluster\n" + "".join(f"{n},1\n" for n in NAMES[::-1]))
-    monkeypatch.setattr(epl, "minimize", None)
-    assert main(["plot", "z.csv", "--labels", "labels.csv", "-o", "a.svg"]) == 0
-    assert (folder / "a.svg").read_text().startswith("<?xml")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--kind", "scater"], "Did you mean 'scatter'?"),
-        (["--kind", "scatter"], "'--kind scatter' must be given together with '--data'"),
-        (["--kind", "network"], "'--kind network' must be given together with '--network'"),
-        (["--kind", "scatter", "--data", "edges.csv"], "must"),
-        (["--kind", "network", "--network", "x.csv"], "The data come from 'x.csv'"),
-        (["-o", "a.bmp"], "must end in .png, .svg or .pdf"),
-        (["--network", "edges.csv", "--data", "xy.csv"], "'--data' is not for '--kind network'"),
-    ],
-)
-def test_mistakes_are_one_line(words, message, folder, capsys):
-    assert main(["plot", "z.csv", "-o", "a.png", *words]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert message in said[-1]
-    assert not (folder / "a.png").exists()
-
-
 def test_data_and_network_on_the_page(folder, capsys):
     words = ["--data", "xy.csv", "--network", "edges.csv", "--time-limit", "1"]
     assert main(["report", "z.csv", "-o", "page.html", *words]) == 0
@@ -81,3 +54,4 @@ def test_data_and_network_on_the_page(folder, capsys):
     assert "etwork" in page
     assert "best.health" not in capsys.readouterr().out
     assert main(["report", "z.csv", "-o", "other.html", "--data", "edges.csv"]) == 2
+    assert "'edges.csv' must hold numbers" in capsys.readouterr().err

@@ -248,8 +248,3 @@ def test_a_client_that_was_closed(client):
         epl.expected_loss(np.zeros(900, int), draws)
     with pytest.raises(ValueError, match="'client' must be connected"):
         epl.Draws(sample(), client=other)
-
-
-def test_what_is_no_client():
-    with pytest.raises(TypeError, match="'client' must be"):
-        epl.Draws(sample(), client="localhost:8786")

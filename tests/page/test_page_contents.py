@@ -49,7 +49,10 @@ def test_results_speak_in_the_words_of_the_verdicts():
         said = " ".join(line.split())
         assert f" {said[0].upper()}{said[1:]}" in words or f" {said}" in words
     assert epl.certificate(best, draws).verdict in words
-    assert "THE CHAINS DISAGREE" in words
+    # The first lines speak of chains and modes, too.
+    first = words.partition("Which items are together")[0]
+    assert "DO NOT REPORT THIS ANSWER: THE CHAINS DISAGREE" in first
+    assert "2 competing partitions" in first
     assert epl.uncertainty.error(best, draws).agreement.advice in words
 
 

@@ -84,17 +84,6 @@ def test_variables_of_arviz(sample):
         np.testing.assert_allclose(found.values, ref.values)
 
 
-def test_it_is_printed_as_a_table(sample):
-    z, means, labels = sample
-    found = epl.uncertainty.cluster_parameters(labels, z, parameters=means[..., 0], level=0.9)
-    head, *rows = str(found).splitlines()
-    assert head.split() == ["cluster", "size", "mean", "sd", "5%", "50%", "95%"]
-    assert [row.split()[:2] for row in rows] == [["0", "3"], ["1", "3"], ["2", "1"]]
-    both = epl.uncertainty.cluster_parameters(labels, z, parameters=means)
-    assert "mean [1]" in str(both)
-    assert repr(both) == str(both)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -90,6 +90,11 @@ def test_proves_samples_with_items_in_doubt(n_items):
     assert found.method == "prices of items, checked for all clusters"
     given = (draws, best.labels, best.expected_loss, 1.0)
     assert set_bound(*given, Stopper(), 1) == set_bound(*given, Stopper(), 2)
+    # A worse partition is not proved optimal.
+    other = np.where(np.arange(n_items) == 0, 1 - best.labels, best.labels)
+    worse = epl.certificate(other, draws, time_limit=None)
+    assert not worse.proved
+    assert worse.lower_bound <= best.expected_loss * (1 + 1e-12)
 
 
 def test_too_many_blocks_or_draws_give_no_bound():
