@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
         "same.csv": "a,g\n",
         "typo.csv": "aa,g\n",
         "empty.csv": "",
-        "xy.csv": "who,x,y\n" + "".join(f"{name},{i},{i}\n" for i, name in enumerate("abcdefg")),
+        "xy.csv": "x,y\n" + "".join(f"{i},{i}\n" for i in range(7)),
         "items.csv": "item,file\na,x\nb,x\nc,\nd,y\ne,y\nf,z\ng,z\n",
         "x.csv": "who,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdefg")),
         "edges.csv": "from,to\na,b\nc,b\n",
