@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import epluribus as epl
-from epluribus import plots
+from epluribus import plots, sampling, search
 from epluribus import uncertainty as un
 from epluribus._validate import make_rng, need
-from epluribus.models import GaussianMixture, StochasticBlockModel
+from epluribus.models import GaussianMixture, LatentBlockModel, StochasticBlockModel
 
 Z = np.random.default_rng(1).integers(3, size=(12, 6))
 MODEL = GaussianMixture([1.0, 2.0, 3.0, 4.0])
@@ -28,6 +28,7 @@ def test_a_random_state_is_a_seed():
 
 
 EDGE = StochasticBlockModel
+BOTH, FEW = LatentBlockModel(np.eye(2)), GaussianMixture([1.0, 2.0, 3.0], k_max=2)
 FIRST = [1] + [0] * 11
 GAPS = epl.Draws([[0, 0, 1, None], [None, 0, 0, 1], [0, 0, None, 1]])
 TEXT = pd.DataFrame({"name": ["a", "b"], "x": [1, 2]})
@@ -51,6 +52,36 @@ REFUSED = [
     (TypeError, "'time_limit' must be a number", lambda: epl.minimize(Z, time_limit="1")),
     (ValueError, "'time_limit' must be a finite", lambda: epl.certificate(Z[0], Z, time_limit=-1)),
     (ValueError, r"'k_max' must be at most 2\*\*62", lambda: epl.minimize(Z, k_max=HUGE)),
+    (ValueError, "'k' must be at least 1; got 0", lambda: epl.minimize(Z, k=0)),
+    (ValueError, "'k' must be at most the number of items, 6; got 7", lambda: epl.minimize(Z, k=7)),
+    (ValueError, r"Give 'k' \(exactly\) or 'k_max' \(at most\), .* 2 and 3", lambda: epl.minimize(Z, k=2, k_max=3)),
+    (ValueError, r"Give 'k' \(exactly\) or 'k_min' \(at least\), .* 2 and 1", lambda: epl.minimize(Z, k=2, k_min=1)),
+    (ValueError, "'k_min' must be at least 1; got 0", lambda: epl.minimize(Z, k_min=0)),
+    (ValueError, "'k_min' must be at most 'k_max'; got 4 and 3", lambda: epl.minimize(Z, k_min=4, k_max=3)),
+    (ValueError, "'k_min' must be at most the number of items, 6; got 7", lambda: epl.minimize(Z, k_min=7)),
+    (ValueError, "'k_max' must be at least 1; got 0. None means no bound", lambda: epl.minimize(Z, k_max=0)),
+    (TypeError, "'k_max' must be an integer; got 2.5", lambda: epl.minimize(Z, k_max=2.5)),
+    (TypeError, "'k_max' must be an integer; got True", lambda: epl.minimize(Z, k_max=True)),
+    (ValueError, "'n_starts' must be at least 1", lambda: epl.minimize(Z, n_starts=0)),
+    (ValueError, "'n_jobs' must be at least 1; got 0. -1 means all cores", lambda: epl.minimize(Z, n_jobs=0)),
+    (ValueError, "'search' must be one of .*Did you mean 'greedy'", lambda: epl.minimize(Z, search="gredy")),
+    (TypeError, "'rng' must be None, a non-negative integer", lambda: epl.minimize(Z, rng="seed")),
+    (ValueError, "'rng' must be None, a non-negative integer", lambda: epl.minimize(Z, rng=-1)),
+    (ValueError, "'time_limit' must be a finite number above 0", lambda: epl.minimize(Z, time_limit=0)),
+    (TypeError, "'loss' must be one loss, by name or a Loss", lambda: epl.minimize(Z, ["vi"])),
+    (ValueError, "'starts' must be one or more of .* it is empty", lambda: epl.minimize(Z, starts=[])),
+    (ValueError, "'starts' must be one of 'draws'.*got 'drwas'. Did you", lambda: epl.minimize(Z, starts="drwas")),
+    (TypeError, "'constraints' must be a Constraints", lambda: epl.minimize(Z, constraints={"must_link": [(0, 1)]})),
+    (ValueError, "'undecided' must be used with 'vi', 'binder'", lambda: epl.minimize(Z, "nvi", undecided=1.0)),
+    (ValueError, "'undecided' must be a finite number above 0", lambda: epl.minimize(Z, undecided=-1.0)),
+    (TypeError, "'losses' must be a list of losses", lambda: epl.minimize_all(Z, [])),
+    (TypeError, "'losses' must be a list of losses", lambda: epl.minimize_all(Z, "vi")),
+    (ValueError, "'undecided' must be used with one loss", lambda: epl.minimize_all(Z, ["vi", "nid"], undecided=1.0)),
+    (ValueError, "'start' must have at most k_max=2 clusters; it has 6", lambda: search.greedy(Z, range(6), k_max=2)),
+    (ValueError, "'k_max' must be at least 1; got 0. None means no bound", lambda: search.greedy(Z, Z[0], k_max=0)),
+    (ValueError, "'partitions' must hold at least one partition", lambda: search.recombine(Z, [])),
+    (ValueError, "at most 12 items to be solved exactly; it has 13", lambda: search.exact([range(13)])),
+    (ValueError, "at most 9 items .* 'nvi', which is not linear; it has 10", lambda: search.exact([range(10)], "nvi")),
     (TypeError, "'items' must be a list of 6 names", lambda: epl.Draws(Z, items="abcdef")),
     (TypeError, "'items' must be a list of 6 names", lambda: epl.Draws(Z, items=6)),
     (ValueError, "'a' is there twice", lambda: epl.Draws(Z, items=list("aabcde"))),
@@ -108,6 +139,23 @@ REFUSED = [
     (ValueError, "node numbers up to 1000000000000000000", lambda: EDGE([(0, 10**18)])),
     (MemoryError, "smaller 'n_nodes'", lambda: EDGE([(0, 1)], n_nodes=10**12)),
     (ValueError, "'n_nodes' must be at", lambda: EDGE([(0, 1)], n_nodes=HUGE)),
+    (TypeError, "'model' must be a model, such as", lambda: epl.sample([1, 2, 3])),
+    (ValueError, "'n_draws' must be at least 1; got 0", lambda: epl.sample(MODEL, n_draws=0)),
+    (ValueError, "'burn' must be at least 0; got -1", lambda: epl.sample(MODEL, burn=-1)),
+    (TypeError, "'thin' must be an integer; got 0.5", lambda: epl.sample(MODEL, thin=0.5)),
+    (ValueError, "'n_chains' must be at least 1", lambda: epl.sample(MODEL, n_chains=0)),
+    (ValueError, "'n_jobs' must be at least 1; got 0. -1 means all cores", lambda: epl.sample(MODEL, n_jobs=0)),
+    (ValueError, "'moves' must be one of 'default', 'appendix'", lambda: epl.sample(MODEL, moves="gibs")),
+    (TypeError, "'moves' must be 'default', 'appendix' or a sequence", lambda: epl.sample(MODEL, moves=[])),
+    (TypeError, "'moves' must be 'default', 'appendix' or a sequence", lambda: epl.sample(MODEL, moves=[1])),
+    (ValueError, "'rng' must be None, a non-negative integer", lambda: epl.sample(MODEL, rng=-1)),
+    (TypeError, "'progress' must be True, False or a function", lambda: epl.sample(MODEL, progress=1)),
+    (FileNotFoundError, "There is no folder 'nowhere'", lambda: epl.sample(MODEL, checkpoint="nowhere/a.npz")),
+    (ValueError, "must be at least 1; got 0", lambda: sampling.Gibbs(0)),
+    (ValueError, "must be at least 1; got 0", lambda: sampling.SplitMerge(0)),
+    (ValueError, "must be at least 1; got 0", lambda: sampling.Allocation(0)),
+    (TypeError, "'start' must be a trace or two partitions, of rows", lambda: epl.sample(BOTH, start=np.zeros(2))),
+    (ValueError, "'start' must have at most 2 clusters.*it has 3", lambda: epl.sample(FEW, start=[0, 1, 2])),
     (MemoryError, "smaller 'n_draws'", lambda: epl.sample(MODEL, n_draws=10**12)),
     (ValueError, "'n_draws' must be at most", lambda: epl.sample(MODEL, n_draws=HUGE)),
     (MemoryError, "smaller 'n_draws' or 'n_ch", lambda: epl.sample(MODEL, n_chains=10**12)),
