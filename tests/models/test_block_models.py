@@ -345,7 +345,7 @@ def test_networkx_graphs_that_are_refused(graph, options, message):
 
 def test_a_graph_becomes_a_matrix_of_zeros_and_ones():
     graph = nx.Graph([("b", "a"), ("a", "c")])
-    graph["a"]["b"]["weight"] = 2.5  # weights do not matter
+    graph["a"]["b"]["weight"], graph["a"]["c"]["weight"] = 2.5, 0.0  # weights do not matter
     assert graph_to_matrix(graph).toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     loops = nx.MultiDiGraph([(0, 1), (0, 1), (1, 1)])
     assert graph_to_matrix(loops).toarray().tolist() == [[0, 1], [0, 1]]

@@ -313,42 +313,6 @@ def test_a_chain_that_is_off_is_named_and_the_best_one_can_be_continued():
     assert sample(far, **options).settings["start"] == "dispersed"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_draws": 0}, "'n_draws' must be at least 1; got 0"),
-        ({"burn": -1}, "'burn' must be at least 0; got -1"),
-        ({"thin": 0.5}, "'thin' must be an integer; got 0.5"),
-        ({"n_chains": 0}, "'n_chains' must be at least 1"),
-        ({"n_jobs": 0}, "'n_jobs' must be at least 1; got 0. -1 means all cores"),
-        ({"moves": "gibs"}, "'moves' must be one of 'default', 'appendix'"),
-        ({"moves": []}, "'moves' must be 'default', 'appendix' or a sequence"),
-        ({"moves": [1]}, "'moves' must be 'default', 'appendix' or a sequence"),
-        ({"rng": -1}, "'rng' must be None, a non-negative integer"),
-        ({"progress": 1}, "'progress' must be True, False or a function"),
-        ({"checkpoint": "/no/such/folder/a.npz"}, "There is no folder '/no/such/folder'"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
-        sample(MODELS["gaussian"], **options)
-
-
-def test_bad_moves_models_and_starts():
-    with pytest.raises(TypeError, match="'model' must be a model, such as"):
-        sample([1, 2, 3])
-    for make in (lambda: Gibbs(0), lambda: SplitMerge(0), lambda: Allocation(0)):
-        with pytest.raises(ValueError, match="must be at least 1; got 0"):
-            make()
-    with pytest.raises(
-        TypeError, match="'start' must be a trace or two partitions, of rows and columns"
-    ):
-        sample(MODELS["lbm"], start=np.zeros(15))
-    bounded = GaussianMixture(np.arange(6.0), k_max=2)
-    with pytest.raises(ValueError, match=r"'start' must have at most 2 clusters.*it has 3"):
-        sample(bounded, start=[0, 0, 1, 1, 2, 2])
-
-
 def test_bad_checkpoints(tmp_path):
     model, path = MODELS["gaussian"], tmp_path / "run.npz"
     again = {"n_draws": 10, "thin": 3, "rng": 1, "checkpoint": path}

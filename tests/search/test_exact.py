@@ -11,11 +11,8 @@ import epluribus as epl
 import oracles
 import strategies
 from epluribus._kernels.few_items import add_sums, divide
+from oracles import xlogx
 from search_cases import LOSSES, sample
-
-
-def xlogx(n):
-    return n * math.log2(n) if n else 0.0
 
 
 def square(n):
@@ -216,15 +213,3 @@ def test_best_divisions_against_enumeration():
     divide(np.zeros(32), 1e-12, least, first)  # all of them tie
     assert first[31, 1] == 31
     assert first[31, 2] == 29  # the largest number that leaves an item
-
-
-# --- arguments ---
-
-
-def test_exact_refuses_many_items():
-    with pytest.raises(ValueError, match=r"at most 12 items to be solved exactly; it has 13"):
-        epl.search.exact([list(range(13))])
-    with pytest.raises(
-        ValueError, match=r"at most 9 items .* 'nvi', which is not linear; it has 10"
-    ):
-        epl.search.exact([list(range(10))], "nvi")
