@@ -2,6 +2,7 @@ import pickle
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
@@ -179,6 +180,16 @@ def test_the_same_seed_is_not_used_twice():
     model = epl.ConsensusClustering(estimators=[kmeans], n_fits=8, random_state=1).fit(POINTS)
     assert model.draws_.n_distinct > 1
     assert model.estimators_[0].random_state == 3
+
+
+def test_rows_of_a_frame_keep_their_names():
+    frame = pd.DataFrame(X, index=[f"p{i}" for i in range(60)])
+    apart = epl.Constraints(cannot_link=[("p0", "p1")])
+    model = epl.ConsensusClustering(constraints=apart, random_state=1).fit(frame)
+    assert model.estimate_.items == tuple(frame.index)
+    assert model.labels_[0] != model.labels_[1]
+    with pytest.raises(ValueError, match="must be at most 60, the samples; got 400"):
+        epl.ConsensusClustering(n_clusters=400).fit(X)
 
 
 def test_samples_without_any_label_are_named():

@@ -21,6 +21,7 @@ from epluribus._validate import as_array, check_choice, check_count, make_rng, n
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.losses.values import loss as loss_between
+from epluribus.partition import item_names
 from epluribus.readers import NOISE, is_ensemble, to_source
 from epluribus.readers.columns import Source
 from epluribus.search._minimize import minimize
@@ -63,7 +64,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
         clustering each is a cluster by itself, or all are one cluster, or it has not seen them.
     constraints : Constraints, optional
-        Conditions on the clusters, as in `minimize`. Samples are named by number.
+        Conditions on the clusters, as in `minimize`. Samples are named by number, or by the index of a data frame.
     undecided : float, optional
         Cost of leaving a sample out with a label of -1, as in `minimize`.
     n_starts : int, optional
@@ -151,10 +152,16 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         check_choice(self.noise, NOISE, "noise")
         rng = make_rng(self.random_state)
         base = self._read(X) if self.estimators is None else self._fit_base(X, rng)
+        base = base._replace(items=base.items or item_names(X))
         self._base: AnyArray = np.asarray(base.labels)
         self.draws_ = Draws(base, weights=self.weights, noise=self.noise, kind="ensemble")
         names = ("k_min", "k_max", "constraints", "undecided", "n_starts", "n_jobs")
         options = {name: getattr(self, name) for name in names}
+        n = self.draws_.n_items
+        if self.n_clusters is not None and check_count(self.n_clusters, "n_clusters") > n:
+            raise ValueError(
+                f"'n_clusters' must be at most {n}, the samples; got {self.n_clusters}."
+            )
         best = minimize(
             self.draws_, self.loss, k=self.n_clusters, rng=rng, progress=False, **options
         )

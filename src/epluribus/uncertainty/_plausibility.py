@@ -351,7 +351,8 @@ def _independent(draws: Draws, loss: Loss) -> float:
     """
     if draws.kind == "ensemble":
         return float(draws.total_weight**2 / (draws.draw_weights**2).sum())
-    some = resample(draws.draw_weights, 4)
+    order = np.argsort(draws.chains, kind="stable")  # chains may be stored in turns
+    some = order[resample(draws.draw_weights[order], 4)]
     rows = draws.distinct[draws.index[some]].astype(np.int64)
     worth = (mean_with_error(draw_losses(row, draws, loss), draws).ess for row in rows)
     found = min(np.nan_to_num(one, nan=0.0) for one in worth)
