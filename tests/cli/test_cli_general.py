@@ -36,7 +36,7 @@ def test_help_lists_the_commands_and_the_exit_codes(capsys):
     text = _help(capsys)
     assert text == _help(capsys, "--help")
     assert re.findall(r"^    (\w+)", text, flags=re.MULTILINE) == list(COMMANDS)
-    assert len(COMMANDS) == 17
+    assert len(COMMANDS) == 18
     assert "130 after Ctrl-C" in text.replace("\n", " ")
     assert _help(capsys, "--version") == f"epluribus {epl.__version__}\n"
 
@@ -65,7 +65,10 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = {
         "draws.csv": "a,b,c,d,e,f,g\n0,0,0,1,1,1,0\n0,0,0,1,1,1,1\n0,0,0,1,1,1,2\n",
-        "same.csv": "one,other\na,g\n",
+        "same.csv": "a,g\n",
+        "typo.csv": "aa,g\n",
+        "empty.csv": "",
+        "xy.csv": "x,y\n" + "".join(f"{i},{i}\n" for i in range(7)),
         "items.csv": "item,file\na,x\nb,x\nc,\nd,y\ne,y\nf,z\ng,z\n",
         "x.csv": "who,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdefg")),
         "edges.csv": "from,to\na,b\nc,b\n",
@@ -93,6 +96,8 @@ def folder(tmp_path, monkeypatch):
         ("summarize draws.csv --source file", "'--source' must be given together with '--items'"),
         ("summarize draws.csv --items items.csv --source town", "columns are ['item', 'file']"),
         ("summarize draws.csv --must-link nowhere.csv", "There is no file"),
+        ("summarize draws.csv --must-link typo.csv", "by their names, such as 'a'; got 'aa'"),
+        ("summarize draws.csv --cannot-link empty.csv", "is empty"),
         ("psm draws.csv -o psm.txt", "must end in .npy, .npz or .csv"),
         ("psm draws.csv -o psm.npy --sparse", "must end in .npz or .csv"),
         ("psm draws.csv -o - --threshold 0.1", "'--threshold' is for --sparse"),
@@ -104,6 +109,10 @@ def folder(tmp_path, monkeypatch):
         ("plot draws.csv -o a.png --kind scatter", "must be given together with '--data'"),
         ("plot draws.csv -o a.png --kind network", "must be given together with '--network'"),
         ("plot draws.csv -o a.png --kind network --network x.csv", "The data come from 'x.csv'"),
+        (
+            "plot draws.csv -o a.png --network edges.csv --data xy.csv",
+            "'--data' is not for '--kind",
+        ),
         ("plot draws.csv -o a.bmp", "must end in .png, .svg or .pdf"),
         ("reproduce galaxies --data .", "'--data' must be left out for 'galaxies'"),
         ("reproduce galaxie", "Did you mean 'galaxies'?"),

@@ -243,6 +243,13 @@ def test_bad_files_are_refused(tmp_path, text, message):
         StochasticBlockModel(tmp_path / "b.graphml")
 
 
+def test_names_in_graphml_are_those_of_its_nodes(tmp_path):
+    graph = nx.Graph([("n0", "n1"), ("n1", "n2")])
+    nx.set_node_attributes(graph, {"n0": "ann", "n1": "bob", "n2": "cid"}, "name")  # as igraph does
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    assert StochasticBlockModel(tmp_path / "a.graphml").sides[0].items == ("ann", "bob", "cid")
+
+
 @pytest.mark.parametrize("z", [(0, 1, 2), (0, 0, 1), (0, 1, 0)])
 def test_degrees_are_integrated_out(z):
     # By quadrature over propensities and rates, which shares no formula with the closed form.

@@ -281,7 +281,7 @@ def test_chains_that_disagree_are_named():
     with pytest.warns(UserWarning, match=r"The chains disagree\. .*do not report the answer"):
         report = stuck.diagnostics()
     assert not report.ok
-    assert "Two chains differ by" in " ".join(report.problems)
+    assert "differ by" in " ".join(report.problems)
     good = sample(MODELS["gaussian"], n_draws=2000, rng=1).diagnostics()
     assert good.ok
     assert max(good.rhat.values()) < 1.01

@@ -256,6 +256,9 @@ def _too_heavy(draws: Draws, wanted: list[str]) -> list[str]:
             f"Labels are missing: each {noun} counts for the items that it has seen, {seen} of "
             f"{count(draws.n_items, 'item')}."
         )
+        if "plausibility" in wanted:
+            wanted.remove("plausibility")
+            notes.append(f"Left out because labels are missing: {STEPS['plausibility']}.")
     # A search takes some ten sweeps, each over the labels of all items in all distinct draws.
     heavy = [name for name in ("comparison", "modes", "certificate") if name in wanted]
     if draws.n_items * draws.n_distinct > _HEAVY and heavy:
