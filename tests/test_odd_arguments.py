@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy.sparse import csr_array
 
 import epluribus as epl
@@ -40,9 +41,12 @@ GAPS = epl.Draws([[0, 0, 1, None], [None, 0, 0, 1], [0, 0, None, 1]])
 NAMED = epl.Draws(Z, items=list("abcdef"))
 MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
 MATRIX = np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
+TWO_ROWS = np.array([[1.0, 2.0], [3.0, 4.0]])
+FALSE = {"parameters": False, "raw_labels": False}
 GROUPS = "must hold pairs or groups of two or more different items"
 SQUARE = "must be a square matrix, items by items"
 SHARES = "must hold probabilities, from 0 to 1"
+VARIABLE = xr.Dataset({"z": (("draw", "item"), np.ones((2, 2), int))})
 TEXT = pd.DataFrame({"name": ["a", "b"], "x": [1, 2]})
 
 
@@ -52,6 +56,10 @@ def best():
 
 def ball():
     return epl.credible_ball(Z[0], Z)
+
+
+def consensus(x, **options):
+    return epl.ConsensusClustering(**options).fit(x)
 
 
 def chips():
@@ -183,7 +191,7 @@ REFUSED = [
     (ValueError, "got 1.5", lambda: un.probability(Z, together=[0, 1.5])),
     (ValueError, "got True", lambda: un.probability(Z, together=[0, True])),
     (ValueError, "got 'ann'. The draws have no names", lambda: un.probability(Z, together=[0, "ann"])),
-    (ValueError, "got 'cy'. The draws have names such as 'a'", lambda: un.probability(NAMED, together=["a", "cy"])),
+    (ValueError, "by their names, such as 'a'; got 'cy'", lambda: un.probability(NAMED, together=["a", "cy"])),
     (TypeError, "one of its entries is 0", lambda: un.probability(Z, together=[0, [1, 2]])),
     (TypeError, "'apart' must be a list of pairs or groups of items", lambda: un.probability(Z, apart="ann")),
     (ValueError, "'share' must be a number in", lambda: un.predictive_check(MODEL, share=1.0)),
@@ -196,7 +204,7 @@ REFUSED = [
     (FileNotFoundError, "There is no file", lambda: epl.load("nowhere.json")),
     (ValueError, "'name' must be one of 'galaxies', .*; got 'blog'", lambda: epl.studies.reproduce("blog")),
     (ValueError, "'loss' must be one of .*got 'VIC'. Did you mean 'vi'", lambda: epl.loss([0], [0], "VIC")),
-    (TypeError, "'loss' must be a name or a Loss; got 3", lambda: epl.loss([0], [0], 3)),
+    (TypeError, "'loss' must be a name or a Loss, .*; got 3", lambda: epl.loss([0], [0], 3)),
     (ValueError, "'vi_lb' is only for a similarity matrix", lambda: epl.losses.get("VI.lb")),
     (ValueError, r"'loss' must be written like 'vi\(cost=0.5\)'", lambda: epl.losses.get("vi(0.5)")),
     (ValueError, r"'loss' must be written like 'vi\(cost=0.5\)'", lambda: epl.losses.get("vi(cost=x)")),
@@ -250,6 +258,19 @@ REFUSED = [
     (MemoryError, "smaller 'n_draws' or 'n_ch", lambda: epl.sample(MODEL, n_chains=10**12)),
     (ValueError, "at most .* steps", lambda: epl.sample(MODEL, n_draws=10**4, thin=10**18)),
     (MemoryError, "smaller 'n_draws_each'", lambda: epl.soft_draws(SOFT, n_draws_each=10**12)),
+    (TypeError, "'X' must be an array, with rows of one length", lambda: consensus([[0], [0, 0]])),
+    (TypeError, "'X' must be an array", lambda: consensus(VARIABLE)),
+    (TypeError, r"'loss' must be one loss, .* got \['vi', 'binder'\]", lambda: consensus(Z.T, loss=["vi", "binder"])),
+    (ValueError, "'probabilities' has no probabilities", lambda: epl.draws.soft_psm(VARIABLE)),
+    (TypeError, "'best' must be an Estimate, as min", lambda: un.health(Z[0], Z)),
+    (TypeError, "'best' must be an Estimate, as m", lambda: un.left_out(Z[0], Z)),
+    (ValueError, "'parameters' must have shape", lambda: un.cluster_parameters([0], [[0]], **FALSE)),
+    (ValueError, r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$", lambda: epl.losses.vi(TWO_ROWS)),
+    (TypeError, "'adjacency' must be an array, with", lambda: EDGE([[0], [0, 0]])),
+    (ValueError, "'adjacency' must be a square", lambda: EDGE(csr_array((2, 3)))),
+    (TypeError, "'matrix' must be an array, with rows", lambda: LatentBlockModel([[0], [0, 0]])),
+    (TypeError, "'y' must be numbers", lambda: models.PoissonMixture(np.array([[2 + 0j]]))),
+    (TypeError, "'checkpoint' must be a path; got 7", lambda: epl.sample(MODEL, n_draws=2, checkpoint=7)),
     (ValueError, "'n_items' must be at least 0", lambda: epl.partition.n_partitions(-1)),
     (TypeError, "'n_items' must be an integer", lambda: epl.partition.n_partitions("x")),
 ]  # fmt: skip
@@ -261,12 +282,6 @@ def test_clear_errors(error, message, call, monkeypatch, tmp_path):
     with pytest.raises(error, match=message):
         call()
     assert not list(tmp_path.iterdir())
-
-
-def test_one_loss_for_a_consensus():
-    pytest.importorskip("sklearn")
-    with pytest.raises(TypeError, match="'loss' must be one loss, .* got \\['vi', 'binder'\\]"):
-        epl.ConsensusClustering(loss=["vi", "binder"]).fit(Z.T)
 
 
 def test_a_package_that_is_there_but_broken(tmp_path, monkeypatch):

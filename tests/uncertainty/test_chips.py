@@ -72,9 +72,8 @@ def test_a_run_takes_the_best_item_in_every_step():
     z, _ = noisy(3, n_items=7, n_draws=120, k=4, noise=0.5)
     found = epl.uncertainty.chips(z, n_starts=7, rng=1)
     ref = np.max([greedy(z, first) for first in range(7)], axis=0)
-    np.testing.assert_allclose(
-        found.probability, ref, atol=2.1 / 120
-    )  # ties may be settled otherwise
+    # Ties may be settled otherwise.
+    np.testing.assert_allclose(found.probability, ref, atol=2.1 / 120)
     assert (np.abs(found.probability - ref) < 1e-12).sum() >= 5
 
 

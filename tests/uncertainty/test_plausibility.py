@@ -102,9 +102,7 @@ def test_several_partitions_are_named():
     z = (np.random.default_rng(1).random((200, 9)) < 0.1) ^ (np.arange(9) < 4)
     draws = epl.Draws(z.astype(int), items=list("abcdefghi"))
     best = epl.minimize(draws, rng=1)
-    expert = dict(
-        zip("ihgfedcba", [1, 1, 1, 1, 1, 0, 0, 0, 0], strict=True)
-    )  # by name, in another order
+    expert = dict(zip("ihgfedcba", [1] * 5 + [0] * 4, strict=True))  # by name, in another order
     found = plausibility({"best": best, "expert": expert, "apart": np.arange(9)}, draws)
     assert found.names == ("best", "expert", "apart")
     assert found.p_values[0] == found.p_values[1] > 0.5 > 0.05 > found.p_values[2]

@@ -93,7 +93,7 @@ def to_table(
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
     chain, chains = np.repeat(np.arange(math.prod(n_chains)), n_draws), None
-    if math.prod(n_chains) > 20 * n_draws:
+    if math.prod(n_chains) > 20 * n_draws > 0:
         warnings.warn(
             f"'{argument}' is read as {n_chains[0]:,} chains of {count(n_draws, 'draw')}: its dimensions must be "
             "chains, draws, items, in this order.",
