@@ -18,22 +18,23 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/.kernels/$(shell cat src/epluribus/_kernels/
 CASES ?= 50000
 SEED ?= 0
 
-.PHONY: setup demo cases docs pages test test-guides test-lowest test-slow fuzz lint mutants bench calibrate dist clean
+.PHONY: setup demo cases docs pages test test-guides test-lowest test-slow fuzz kernels lint mutants bench calibrate dist clean
 
 setup: $(STAMP)
 
-# What a user has. Installed again whenever pyproject.toml changes.
+# What a user has. Installed again whenever pyproject.toml changes. Bytecode is made of what is imported, when it is:
+# for all files it would take as long as all else here.
 $(USER_STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "epluribus needs Python >= 3.11; got $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(RUN) -m pip install --quiet --editable ".[all]"
+	$(RUN) -m pip install --quiet --no-compile --editable ".[all]"
 	@touch $(USER_STAMP)
 
 # And what tests, docs and linters need.
 $(STAMP): $(USER_STAMP)
-	$(RUN) -m pip install --quiet --disable-pip-version-check --group dev
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --group dev
 	@touch $(STAMP)
 
 demo: $(USER_STAMP)
@@ -58,9 +59,11 @@ docs: $(STAMP)
 pages: $(STAMP)
 	$(RUN) docs/pages.py $(NAME)
 
-# Bytecode is kept even where the environment says otherwise: the tests start many processes.
+# Bytecode is kept even where the environment says otherwise: the tests start many processes. The usual kernels are
+# compiled once, beside the linters; each process that runs tests begins with a copy.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: lint
+test: $(STAMP)
+	$(MAKE) --no-print-directory --jobs=2 lint kernels
 	$(RUN) -m pytest -m "not slow" --numprocesses auto --dist worksteal
 
 # The examples for PyMC and NumPyro. PyMC holds numba back, so they have their own environment.
@@ -92,6 +95,9 @@ fuzz: $(STAMP)
 
 test-slow: $(STAMP) test-guides
 	$(RUN) -m pytest -m "slow" --numprocesses auto --dist worksteal
+
+kernels: $(STAMP)
+	@NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)/main $(RUN) -m epluribus warmup > $(VENV)/warmup.txt
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

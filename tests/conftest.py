@@ -1,10 +1,14 @@
 """Shared by all tests: the hypothesis profile, draws, the data folder, Ctrl-C, closing of figures."""
 
 import os
+import shutil
 import signal
 import sys
 import zlib
 from pathlib import Path
+
+# Two processes that run tests on two cores would mostly wait for the threads of each other's matrix products.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 import pytest
@@ -14,10 +18,17 @@ ROOT = Path(__file__).parents[1]
 # Numba compiles a kernel again when its own file changes, not when one that it calls does: a folder for each state.
 _KERNELS = sorted((ROOT / "src" / "epluribus" / "_kernels").glob("*.py"))
 _STATE = zlib.crc32(b"".join(path.read_bytes() for path in _KERNELS))
-_FOLDER = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".kernels" / f"{_STATE:08x}"))
+_FOLDER = Path(os.environ.get("NUMBA_CACHE_DIR", ROOT / ".kernels" / f"{_STATE:08x}"))
 # And one for each process that runs tests: if two write compiled code of the same function for different types at
-# the same time, Numba's index may name the one for the other.
-os.environ["NUMBA_CACHE_DIR"] = str(Path(_FOLDER, os.environ.get("PYTEST_XDIST_WORKER", "main")))
+# the same time, Numba's index may name the one for the other. Workers begin with a copy of what the process that
+# starts them has, whose folder is in the environment by now.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    _OWN = _FOLDER.with_name(worker)
+    if _FOLDER.exists() and not _OWN.exists():
+        shutil.copytree(_FOLDER, _OWN)
+else:
+    _OWN = _FOLDER / "main"
+os.environ["NUMBA_CACHE_DIR"] = str(_OWN)
 
 import strategies  # noqa: E402
 

@@ -47,14 +47,6 @@ def test_items_are_matched_by_name(draws_file, files, capsys):
     assert f"'{mixed}' must have {len(rows)} items; got {len(rows) - 1}" in capsys.readouterr().err
 
 
-def test_numbers_of_items_are_matched_with_and_without_certainty(files, capsys):
-    a, b = files
-    a.write_text("item,cluster,certainty\n1,0,0.5\n2,0,0.7\n3,1,1.0\n")
-    b.write_text("item,cluster\n3,9\n2,4\n1,4\n")
-    assert _compare(a, b, "--loss", "vi") == 0
-    assert capsys.readouterr().out.splitlines() == ["vi         0", "the two are equal"]
-
-
 @pytest.mark.parametrize("text", ["0\n0\n5\n", "item,cluster\na,0\nb,0\nc,5\n", "0,0,5\n"])
 def test_standard_input_is_read_once(text, files, capsys, monkeypatch):
     files[1].write_text("1\n1\n2\n")

@@ -24,6 +24,9 @@ def check(draws, z):
     np.testing.assert_array_equal(draws.distinct, distinct)
     np.testing.assert_array_equal(draws.index, index)
     np.testing.assert_array_equal(draws.distinct_n_clusters, distinct.max(axis=1) + 1)
+    np.testing.assert_array_equal(draws.n_clusters, (distinct.max(axis=1) + 1)[index])
+    np.testing.assert_array_equal(draws.weights, np.bincount(index))
+    np.testing.assert_array_equal(np.asarray(draws), distinct[index])
     assert draws.item_major.flags.c_contiguous
     assert not draws.item_major.flags.writeable
     assert draws.item_major.dtype == np.min_scalar_type(int(distinct.max()))

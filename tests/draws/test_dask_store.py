@@ -65,12 +65,7 @@ def table(tmp_path_factory):
 
 def forms(store, table):
     # An open file cannot go to a worker: what is in it is read here and sent.
-    return {
-        "memory": sample(),
-        "dask": store.data,
-        "zarr": store,
-        "parquet": table,
-    }
+    return {"memory": sample(), "dask": store.data, "zarr": store, "parquet": table}
 
 
 @pytest.mark.parametrize("form", ["memory", "dask", "zarr", "parquet"])
@@ -248,8 +243,3 @@ def test_a_client_that_was_closed(client):
         epl.expected_loss(np.zeros(900, int), draws)
     with pytest.raises(ValueError, match="'client' must be connected"):
         epl.Draws(sample(), client=other)
-
-
-def test_what_is_no_client():
-    with pytest.raises(TypeError, match="'client' must be"):
-        epl.Draws(sample(), client="localhost:8786")

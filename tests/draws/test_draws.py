@@ -9,21 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epluribus as epl
-import oracles
 import strategies
-
-
-@given(strategies.draws())
-def test_canonical_and_collapsed(z):
-    draws = epl.Draws(z)
-    ref = [tuple(oracles.canonical(row)) for row in z.tolist()]
-    assert [tuple(row) for row in np.asarray(draws).tolist()] == ref
-    assert draws.n_distinct == len(set(ref))
-    assert [tuple(row) for row in draws.distinct.tolist()] == list(dict.fromkeys(ref))
-    assert draws.weights.tolist() == [ref.count(row) for row in dict.fromkeys(ref)]
-    assert draws.n_clusters.tolist() == [max(row) + 1 for row in ref]
-    assert [tuple(row) for row in draws] == ref
-
 
 Z = np.array([[0, 0, 1, 2], [2, 1, 1, 1], [0, 0, 2, 1], [1, 1, 1, 1]])
 WORDS = [["abc"[x] for x in row] for row in Z]
@@ -50,14 +36,6 @@ def test_interleaved_chains_keep_their_order():
         np.testing.assert_array_equal(np.asarray(draws), np.asarray(epl.Draws(z))[[4, 5, 8, 9]])
 
 
-def test_prints_a_short_summary():
-    text = str(epl.Draws([[0, 0, 1], [1, 1, 2], [0, 1, 2]]))
-    assert text.splitlines()[0] == "3 draws of a partition of 3 items"
-    assert "distinct partitions  2" in text
-    assert "2 to 3" in text
-    assert repr(epl.Draws([[0]])) == "Draws(n_draws=1, n_items=1, n_distinct=1, n_chains=1)"
-
-
 @given(strategies.draws(), st.integers(0, 2**32 - 1))
 def test_weights_equal_repeats(z, seed):
     rng = np.random.default_rng(seed)
@@ -70,64 +48,6 @@ def test_weights_equal_repeats(z, seed):
         assert epl.expected_loss(labels, weighted, name) == pytest.approx(
             epl.expected_loss(labels, repeated, name), abs=1e-12
         )
-
-
-GOOD = [[0, 1], [1, 1], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("z", "options", "error", "message"),
-    [
-        ([], {}, ValueError, "'z' must have two dimensions"),
-        (np.empty((0, 3)), {}, ValueError, "'z' must have at least one draw; it has no rows"),
-        (np.empty((3, 0)), {}, ValueError, "'z' must have at least one item; it has no columns"),
-        ([0, 1, 2], {}, ValueError, r"got 1. For one partition, wrap it: \[labels\]"),
-        ([[0, 1], [0]], {}, ValueError, "draw 0 has 2 items and draw 1 has 1"),
-        ([[0, 1], [0.5, 1]], {}, ValueError, "draw 1, item 0 .* 0.5, which is not an integer"),
-        ([[0, np.inf]], {}, ValueError, "draw 0, item 1 .* inf"),
-        ([[1j, 0]], {}, TypeError, "'z' must hold labels .* got values of type complex128"),
-        (GOOD, {"burn": 3}, ValueError, "'burn' must leave at least one draw; it is 3"),
-        (GOOD, {"burn": -1}, ValueError, "'burn' must be at least 0; got -1"),
-        (GOOD, {"thin": 0}, ValueError, "'thin' must be at least 1; got 0"),
-        (GOOD, {"thin": 1.5}, TypeError, "'thin' must be an integer; got 1.5"),
-        (GOOD, {"items": ["a"]}, ValueError, "'items' must have 2 names, one per item; got 1"),
-        (GOOD, {"chains": [0]}, ValueError, "'chains' must have one entry per draw"),
-        ("nowhere.csv", {}, FileNotFoundError, "There is no file 'nowhere.csv'"),
-    ],
-)
-def test_bad_input_is_refused_in_words(z, options, error, message):
-    with pytest.raises(error, match=message):
-        epl.Draws(z, **options)
-
-
-MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
-
-
-@pytest.mark.parametrize(
-    ("weights", "error", "message"),
-    [
-        ([1, -1, 1], ValueError, "finite and not negative; draw 1 has -1.0. A weight of 0 leaves"),
-        (MASKED, ValueError, "finite and not negative; draw 2 is masked. A weight of 0 leaves"),
-        (["a", "b", "c"], TypeError, r"numbers, one for each draw; got \['a', 'b', 'c'\]"),
-        ([[1], [2, 3]], TypeError, "numbers, one for each"),
-        ([10**400, 1, 1], TypeError, "numbers, one for each"),
-        (np.full(3, 1j), TypeError, "numbers, one for each"),
-        ([1, 1], ValueError, r"have one entry per draw, shape \(3,\)"),
-        ([0, 0, 0], ValueError, "have a positive sum"),
-    ],
-)
-def test_bad_weights_are_refused_in_words(weights, error, message):
-    with pytest.raises(error, match=f"'weights' must (be )?{message}"):
-        epl.Draws(GOOD, weights=weights)
-
-
-def test_parts_that_are_not_there():
-    draws = epl.Draws([[[0, 0], [0, 1]], [[0, 0], [0, 1]]])
-    with pytest.raises(ValueError, match="No draws are left"):
-        draws[5:5]
-    for number in (-1, 2):
-        with pytest.raises(ValueError, match=rf"'number' must be in 0\.\.1; got {number}"):
-            draws.chain(number)
 
 
 def test_peak_memory():
@@ -216,12 +136,6 @@ def test_the_way_of_an_array_is_short():
     assert len({name for name, _ in seen}) <= 4
 
 
-def test_draws_of_weight_zero_alone_are_refused():
-    draws = epl.Draws([[[0, 0], [0, 1]], [[0, 1], [0, 0]]], weights=[[1, 0], [1, 0]])
-    with pytest.raises(ValueError, match="all weights of the draws kept are 0"):
-        epl.Draws(draws, burn=1)
-
-
 @pytest.mark.parametrize("kind", [float, object])
 def test_draws_left_out_are_not_checked(kind):
     z = np.array([[0.5, 1], [0, 0], [0, 1]]).astype(kind)
@@ -269,5 +183,3 @@ def test_saved_draws_are_read_as_they_were(tmp_path, missing):
         np.testing.assert_array_equal(getattr(found, name), getattr(draws, name))
     np.testing.assert_array_equal(np.asarray(found), np.asarray(draws))
     assert (found.items, found.chain_names, found.kind) == (draws.items, ("u", "v"), "ensemble")
-    with pytest.raises(ValueError, match="must end in .npz"):
-        draws.save(tmp_path / "draws.csv")

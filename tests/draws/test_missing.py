@@ -78,23 +78,6 @@ def test_equal_draws_are_equal_with_their_holes():
     assert draws.index.tolist() == [0, 0, 1, 2]
 
 
-def test_what_is_refused():
-    with pytest.raises(ValueError, match="all labels of draw 1 are missing. Leave such draws out"):
-        epl.Draws([[0, 1], [None, None]])
-    with pytest.raises(ValueError, match="all labels of 'b', 'c' are missing"):
-        epl.Draws([[0, None, None], [0, None, None]], items=["a", "b", "c"])
-    with pytest.raises(ValueError, match="draw 0 has item 1 twice"):
-        epl.Draws([([1, 1], [0, 0]), ([0, 2], [0, 0])])
-    with pytest.raises(ValueError, match="number items from 0 on; got item -1"):
-        epl.Draws([([-1, 1], [0, 0])])
-    with pytest.raises(ValueError, match="'noise' must be one of"):
-        epl.Draws(TABLE, noise="gone")
-    sample = epl.Draws(HOLES)
-    for call in (epl.uncertainty.stability, epl.uncertainty.chips):
-        with pytest.raises(ValueError, match="needs draws without missing labels; 25% of these"):
-            call(sample)
-
-
 def test_minus_one_means_what_the_user_says():
     z = np.array([[0, 0, -1, -1]])
     with pytest.warns(UserWarning, match=r'has labels of -1: .* each alone.* noise="together"'):
@@ -106,7 +89,3 @@ def test_minus_one_means_what_the_user_says():
     for noise, wanted in (("alone", 3), ("together", 2)):
         found = epl.ConsensusClustering(noise=noise, random_state=1).fit(z[:1].T)
         assert found.n_clusters_ == wanted
-
-
-def test_printed():
-    assert "missing labels       25%; a draw has seen 3 items" in str(epl.Draws(HOLES))

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import (
     adjusted_rand_score,
-    mutual_info_score,
     normalized_mutual_info_score,
     rand_score,
 )
 
 import epluribus as epl
 import oracles
+from oracles import xlogx
 
 NAMES = epl.losses.available()
 METRICS = ("binder", "vi", "nvi", "id", "nid", "zero_one")
@@ -21,6 +21,9 @@ LINEAR = ("binder", "vi")
 
 def random_pairs(n_pairs=30, seed=0):
     rng = np.random.default_rng(seed)
+    yield np.zeros(5, int), np.arange(5)
+    # Entropies of 0.1% of the largest are not nothing.
+    yield np.repeat([0, 1], [999, 1]), np.repeat([0, 1], [998, 2])
     for _ in range(n_pairs):
         n = rng.integers(1, 40)
         yield (
@@ -57,16 +60,8 @@ def test_against_scikit_learn():
         if len(a) < 2:
             continue
         n = len(a)
-        ha, hb = (mutual_info_score(x, x) / math.log(2) for x in (a, b))
-        mutual = mutual_info_score(a, b) / math.log(2)
-        joint = ha + hb - mutual
-        assert epl.loss(a, b, "vi") == pytest.approx(ha + hb - 2 * mutual, abs=1e-10)
-        assert epl.loss(a, b, "nvi") == pytest.approx(
-            1 - mutual / joint if joint > 1e-12 else 0, abs=1e-10
-        )
-        if max(ha, hb) > 1e-12:
-            nmi = normalized_mutual_info_score(a, b, average_method="max")
-            assert epl.loss(a, b, "nid") == pytest.approx(1 - nmi, abs=1e-10)
+        nmi = normalized_mutual_info_score(a, b, average_method="max")
+        assert epl.loss(a, b, "nid") == pytest.approx(1 - nmi, abs=1e-10)
         assert epl.loss(a, b, "omari") == pytest.approx(1 - adjusted_rand_score(a, b), abs=1e-10)
         binder = (1 - rand_score(a, b)) * n * (n - 1) / 2
         assert epl.loss(a, b, "binder") == pytest.approx(binder, abs=1e-10)
@@ -84,22 +79,6 @@ def test_equal_partitions_have_loss_exactly_zero(name, n):
         assert epl.expected_loss(labels, [relabelled, labels], name) == 0.0
 
 
-@pytest.mark.parametrize("name", ["nvi", "nid", "omari"])
-def test_extremes_of_normalized_losses(name):
-    one, singles = [0] * 5, list(range(5))
-    assert epl.loss(one, one, name) == epl.loss(singles, singles, name) == 0.0
-    assert epl.loss(one, singles, name) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("name", ["nvi", "nid"])
-def test_small_entropies_are_not_taken_for_zero(name):
-    """One item out of a thousand apart: entropies of 0.1% of the largest are not nothing."""
-    one, two = [0] * 999 + [1], [0] * 998 + [1, 1]
-    ref = oracles.loss(name, one, two)
-    assert ref > 0.3
-    assert epl.loss(one, two, name) == pytest.approx(ref, abs=1e-9)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_symmetric_bounded_and_a_metric(name):
     for a, b in random_pairs():
@@ -109,10 +88,6 @@ def test_symmetric_bounded_and_a_metric(name):
         assert name not in BOUNDED or -1e-12 <= value <= 1 + 1e-12
     for a, b, c in np.random.default_rng(3).integers(4, size=(50, 3, 8)) if name in METRICS else ():
         assert epl.loss(a, c, name) <= epl.loss(a, b, name) + epl.loss(b, c, name) + 1e-12
-
-
-def xlogx(n):
-    return n * math.log2(n) if n else 0.0
 
 
 def vi_f0(joint, size, group, n_items):
@@ -182,15 +157,6 @@ def test_a_name_with_parameters_makes_the_loss():
         assert epl.losses.get(loss.name) is epl.losses.get(loss.name)
     third = epl.losses.vi(cost=1 / 3)
     assert epl.losses.get(third.name).parameters["cost"] == 1 / 3  # no digit is lost
-    for text in ("vi(0.5)", "vi(cost=x)", "vi()"):
-        with pytest.raises(ValueError, match=r"'loss' must be written like 'vi\(cost=0.5\)'"):
-            epl.losses.get(text)
-    with pytest.raises(
-        ValueError, match=r"'loss' must be without parameters if it is 'nvi'; got 'nvi\(cost=1"
-    ):
-        epl.losses.get("nvi(cost=1)")
-    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
-        epl.losses.get("vi(cost=2)")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -202,13 +168,6 @@ def test_a_loss_knows_all_about_itself(name):
     assert ("(" in loss.title) == bool(loss.reference)  # a year in the title has its reference
     assert epl.Loss(vi_f0, xlogx, xlogx, xlogx, name=name).family is None
     assert replace(loss, linear=not loss.linear).family is None  # made from it, but another one
-
-
-def test_unknown_loss_suggests_the_nearest():
-    with pytest.raises(ValueError, match=r"'loss' must be one of .*got 'VIC'. Did you mean 'vi'\?"):
-        epl.loss([0], [0], "VIC")
-    with pytest.raises(TypeError, match=r"'loss' must be a name or a Loss; got 3"):
-        epl.loss([0], [0], 3)
 
 
 @pytest.mark.parametrize("name", [*epl.losses.available(), "cost"])
@@ -229,11 +188,3 @@ def test_losses_can_be_pickled_and_copied(name):
 def test_names_of_salso_are_understood(in_r, ours):
     assert epl.losses.get(in_r) is epl.losses.get(ours)
     assert epl.losses.for_matrix("VI.lb").name == "vi_lb"
-    with pytest.raises(ValueError, match="'vi_lb' is only for a similarity matrix"):
-        epl.losses.get("VI.lb")
-
-
-@pytest.mark.parametrize("cost", [0, 2, -1, "a"])
-def test_cost_out_of_range(cost):
-    with pytest.raises(ValueError, match=r"'cost' must be a number between 0 and 2"):
-        epl.losses.vi(cost=cost)

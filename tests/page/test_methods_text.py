@@ -102,11 +102,6 @@ def test_without_draws_it_says_what_was_done_and_nothing_of_uncertainty(kind, tm
     assert "8 other items, each of which would have added more than 1 bit" in alone.text
 
 
-def test_draws_alone_are_refused():
-    with pytest.raises(TypeError, match="'best' must be an Estimate"):
-        epl.methods(_draws())
-
-
 def test_a_similarity_matrix_has_no_draws():
     found = epl.methods(epl.minimize(psm=epl.psm(_draws())))
     assert "represented by a similarity matrix, was summarized" in found.text

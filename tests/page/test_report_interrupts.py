@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import epluribus as epl
+from epluribus.cli import main
 from epluribus.page import facts, render
 from parsed_page import Page, noisy
-from terminal import PATIENCE, Terminal
+from terminal import PATIENCE
 
 STEPS = {
     "items": "the certainty of items",
@@ -76,32 +77,31 @@ def test_an_interrupted_search_for_another_loss_is_left_out(small, monkeypatch):
     assert _left_out(page) == ["other losses", "modes", "the certificate"]
 
 
-def _sample(folder):
-    """A file of draws of which nothing can be proved: what follows a search takes ten seconds at least."""
-    np.save(folder / "z.npy", np.random.default_rng(0).integers(0, 20, (200, 150)))
-    return folder / "z.npy"
+@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.parametrize("when", ["in the search", "after it"])
+def test_ctrl_c_writes_a_page(tmp_path, when, monkeypatch, capfd):
+    """A real Ctrl-C, once: the command writes what it has."""
+    presses = iter([signal.SIGINT])
 
+    def press(*_, **__):
+        for one in presses:
+            signal.raise_signal(one)
 
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize(
-    ("bar", "options"),
-    [("minimize vi", ["--n-starts", "100000"]), ("report", [])],
-    ids=["in the search", "after it"],
-)
-def test_ctrl_c_writes_a_page(tmp_path, bar, options):
-    """A real Ctrl-C, when the bar shows that work is under way."""
+    if when == "in the search":
+        minimize = epl.minimize
+        pressed = {"progress": press, "n_starts": 1000}
+        monkeypatch.setattr(epl, "minimize", lambda *a, **named: minimize(*a, **named | pressed))
+    else:
+        monkeypatch.setattr(epl.uncertainty, "error", press)
+    np.save(tmp_path / "z.npy", np.random.default_rng(0).integers(0, 20, (50, 30)))
     out = tmp_path / "page.html"
-    with Terminal("report", _sample(tmp_path), "--out", out, "--seed", "1", *options) as command:
-        command.wait_for_step(bar)
-        command.interrupt()
-        code, text = command.end()
-    assert code == 130, command.err
-    assert "epluribus: interrupted; the page is written with what is" in command.err
-    assert f"page written to {out}" in text
+    assert main(["report", str(tmp_path / "z.npy"), "--out", str(out), "--seed", "1"]) == 130
+    said = capfd.readouterr()
+    assert "epluribus: interrupted; the page is written with what is" in said.err
+    assert f"page written to {out}" in said.out
     page = Page(out.read_text())
     assert "Ctrl-C was pressed" in page.words
-    # In the search nothing else was done; after it at least the first step was, or some quick ones more.
-    assert (_left_out(page)[0] == STEPS["items"]) == (bar == "minimize vi")
+    assert _left_out(page)[0] == STEPS["items" if when == "in the search" else "error"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

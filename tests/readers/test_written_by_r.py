@@ -73,14 +73,3 @@ def test_estimates_and_similarity_matrices(tmp_path):
         epl.minimize(psm=tmp_path / "psm.xlsx")
     with pytest.raises(FileNotFoundError, match="no file 'nowhere.rds'"):
         epl.minimize(psm="nowhere.rds")
-
-
-def test_a_column_that_counts_the_draws_is_left_out():
-    with (
-        pytest.warns(UserWarning, match=r"column 'step' of the file .* counts the draws: it is"),
-        pytest.warns(UserWarning, match=r"column 'K' of the file .* has the number of clusters"),
-    ):
-        draws = read("step_and_k.csv")
-    assert draws.items == ("X1", "X2", "X3", "X4")
-    wanted = read("step_and_k.csv", var="X")
-    np.testing.assert_array_equal(np.asarray(wanted), np.asarray(epl.Draws(np.tile(Z, (3, 1)))))

@@ -72,10 +72,6 @@ def test_greedy_obeys_k_max():
         start = np.arange(30) % k_max
         for name in ("vi", "nid"):
             assert epl.search.greedy(z, start, name, k_max=k_max, rng=1).n_clusters <= k_max
-    with pytest.raises(ValueError, match=r"'start' must have at most k_max=2 clusters; it has 30"):
-        epl.search.greedy(z, np.arange(30), k_max=2)
-    with pytest.raises(ValueError, match=r"'k_max' must be at least 1; got 0. None means no bound"):
-        epl.search.greedy(z, np.zeros(30), k_max=0)
 
 
 def test_greedy_opens_clusters_beyond_its_room():
@@ -103,8 +99,6 @@ def test_recombine_parts_what_single_moves_cannot():
     run = epl.search.recombine(z, [stuck, z[0]], "vi", rng=0)
     np.testing.assert_array_equal(run.labels, truth)
     assert run.expected_loss == 0.0
-    with pytest.raises(ValueError, match=r"'partitions' must hold at least one partition"):
-        epl.search.recombine(z, [])
 
 
 @pytest.mark.parametrize("name", ["vi", "nvi"])

@@ -19,7 +19,7 @@ def psm(z, weights=None):
 
 
 def ball(name, best, z, level, weights=None):
-    """Radius, mass and the three bounds, by sorting all draws."""
+    """Radius, mass, the partitions inside and the three bounds, by sorting all draws."""
     weights = np.ones(len(z)) if weights is None else np.asarray(weights, float)
     z, weights = [row for row, w in zip(z, weights, strict=True) if w > 0], weights[weights > 0]
     draws = [tuple(oracles.canonical(row)) for row in z]
@@ -39,6 +39,7 @@ def ball(name, best, z, level, weights=None):
     return {
         "radius": radius,
         "mass": mass / weights.sum(),
+        "inside": {row for _, row in inside},
         "horizontal": farthest(inside),
         "upper": farthest({(d, row) for d, row in inside if max(row) == few}),
         "lower": farthest({(d, row) for d, row in inside if max(row) == many}),
@@ -76,12 +77,3 @@ def jaccard(best, z, weights=None):
             stability[g] += weight * top
             found[g] += weight * (top == 1)
     return stability / weights.sum(), found / weights.sum()
-
-
-def minimum(name, z, weights=None, cost=1.0):
-    """The smallest expected loss of all partitions."""
-    rows = np.asarray(z).tolist()
-    return min(
-        oracles.expected_loss(name, labels, rows, weights, cost)
-        for labels in oracles.all_partitions(len(rows[0]))
-    )

@@ -133,17 +133,3 @@ def test_a_cluster_of_one_item_that_no_draw_has_is_told():
     )
     assert str(clusters([0, 0, 1, 2], draws)).endswith("in no draw exactly as here: 1, 2")
     assert "alone in no draw" not in str(items([0, 1, 1, 1], draws))
-
-
-def test_tables_print_the_uncertain_first():
-    z = np.array([[0, 0, 0, 1, 1, 1]] * 8 + [[0, 0, 1, 1, 1, 1]] * 4)
-    draws = epl.Draws(z, items=list("abcdef"))
-    best = epl.minimize(draws, rng=0)
-    table = items(best, draws)
-    assert str(table).splitlines()[1].startswith("c ")
-    assert repr(table) == str(table)
-    assert table.to_pandas().index[0] == "c"
-    assert clusters(best, draws).to_pandas().shape == (2, 6)
-    many = strategies.random_draws(np.random.default_rng(0), 40, 10, 20)
-    assert "and 25 more items with more support" in str(items(many[0], many))
-    assert "more clusters" in str(clusters(np.arange(40), many))

@@ -126,20 +126,6 @@ def test_draws_of_weight_zero_count_for_nothing():
     assert found.n_distinct == 2
 
 
-def test_printing():
-    found = modes(around([ONE, OTHER], [0.6, 0.4], np.random.default_rng(0)), rng=1)
-    assert "mode  weight  clusters  entries  loss within" in str(found)
-
-
-def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(
-        ValueError, match=r"'n_modes' must be an integer, 'auto' or 'elbow'; got 'many'"
-    ):
-        modes([[0, 1]], n_modes="many")
-    with pytest.raises(ValueError, match=r"'n_modes' must be at least 1; got 0. Leave it out"):
-        modes([[0, 1]], n_modes=0)
-
-
 # --- the rule: cases where it must say several, one, none, and that weights mean nothing ---
 
 FOUR = np.repeat(np.arange(4), 12)

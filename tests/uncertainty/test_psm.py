@@ -37,15 +37,6 @@ def test_sparse_is_dense_without_small_entries(threshold, weighted):
     assert sparse.has_sorted_indices
 
 
-def test_bad_arguments_are_refused_in_words():
-    with pytest.raises(ValueError, match=r"'threshold' must be a number in \[0, 1\); got 1.5"):
-        psm([[0, 1]], sparse=True, threshold=1.5)
-    with pytest.raises(
-        ValueError, match=r"'threshold' is for sparse=True only; got 0.1 .*Leave it"
-    ):
-        psm([[0, 1]], threshold=0.1)
-
-
 def little_memory(monkeypatch, n_bytes):
     monkeypatch.setattr("epluribus._validate.available_memory", lambda: n_bytes)
     monkeypatch.setattr("epluribus._validate._ALWAYS", 0)

@@ -25,8 +25,8 @@ from epluribus.settings import Settings
 _BLOCKS = 8, 32
 """A partition with K clusters is combined with another one in at most min(8 K, 32 + 2 K) blocks: joining B blocks
 costs up to B squared."""
-_NUDGED = 8, 32, 250
-"""Items that are nudged: one in 8 of a few items, and at least 8; one in 200 of many, and at least 32; at most 250."""
+_NUDGED = 8, 32, 100
+"""Items that are nudged: one in 8 of a few items, and at least 8; one in 200 of many, and at least 32; at most 100."""
 
 
 def make_state(problem: Problem, labels: IntArray, *, pairs: bool = True) -> State:

@@ -12,6 +12,7 @@ from epluribus._kernels import members as kernels
 from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus._validate import available_memory
 from epluribus.losses.values import sparse_sums
+from epluribus.partition import relabel
 from epluribus.search.state import Bounds, Closed, State, Visited
 
 if TYPE_CHECKING:
@@ -51,24 +52,30 @@ class MemberLists(NamedTuple):
     @classmethod
     def of(cls, problem: Problem) -> MemberLists:
         """The lists for all draws of a problem without missing labels."""
-        rows, (n, n_draws) = problem.rows, problem.rows.shape
+        from scipy.sparse import csr_array, get_index_dtype
+
+        rows, n = problem.rows, len(problem.rows)
         # One fixed random number for each item: groups with the same sum almost surely have the same items.
-        number = np.random.default_rng(0).integers(0, 2**64, n, dtype=np.uint64)
+        number = np.random.default_rng(0).integers(0, 2**64, (n, 1), dtype=np.uint64)
         keys = np.zeros(problem.n_groups, dtype=np.uint64)
-        np.add.at(keys, rows.ravel(), np.repeat(number, n_draws))
-        several = np.flatnonzero(np.bincount(rows.ravel()) > 1)
+        np.add.at(keys, rows, number)
+        several = np.flatnonzero(problem.group_sizes > 1)
         distinct, same = np.unique(keys[several], return_inverse=True)
-        weights = np.bincount(same, problem.group_weights[several], minlength=len(distinct))
+        total = np.bincount(same, problem.group_weights[several], len(distinct))
         # One group of each set tells its members.
         group, set_of = np.empty(len(distinct), dtype=np.int64), np.full(len(keys), -1)
         group[same] = several
         set_of[group] = np.arange(len(group))
-        items, columns = np.nonzero(set_of[rows] >= 0)
-        sets = set_of[rows[items, columns]]
-        member = items[np.argsort(sets, kind="stable")].astype(np.int32)
-        start = np.append(0, np.cumsum(np.bincount(sets, minlength=len(distinct))))
-        first = np.append(0, np.cumsum(np.bincount(items, minlength=n)))
-        return cls(start, member, weights.astype(np.float64), first, sets.astype(np.int32))
+        found = set_of[rows]
+        known = found >= 0
+        # Numbered as they appear, item by item: sets that are looked at together are mostly close in memory.
+        sets, weights = relabel(found[known]), np.empty(len(group))
+        weights[sets] = total[found[known]]
+        first, one = np.append(0, known.sum(axis=1).cumsum()), np.ones(len(sets), dtype=np.int8)
+        kind = get_index_dtype(maxval=known.size)
+        by_item = csr_array((one, sets.astype(kind), first.astype(kind)), (n, len(group)))
+        by_set = by_item.tocsc()
+        return cls(by_set.indptr, by_set.indices, weights, by_item.indptr, by_item.indices)
 
 
 class MemberState(State):
