@@ -16,7 +16,7 @@ from parsed_page import Page, noisy
 def _few_losses():
     """The slow losses have no part in what is tested here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "ALL_LOSSES", 0)
+        patch.setattr(facts, "_ALL_LOSSES", 0)
         yield
 
 
