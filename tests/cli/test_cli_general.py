@@ -1,4 +1,4 @@
-"""What all commands share: help, errors in one line, Ctrl-C, lists of names, completion in the shell."""
+"""What all commands share: help, errors in one line, Ctrl-C, lists of names."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def test_help_lists_the_commands_and_the_exit_codes(capsys):
     text = _help(capsys)
     assert text == _help(capsys, "--help")
     assert re.findall(r"^    (\w+)", text, flags=re.MULTILINE) == list(COMMANDS)
-    assert len(COMMANDS) == 18
+    assert len(COMMANDS) == 17
     assert "130 after Ctrl-C" in text.replace("\n", " ")
     assert _help(capsys, "--version") == f"epluribus {epl.__version__}\n"
 
@@ -176,47 +176,12 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
     assert (out.stdout, out.stderr) == ("1,1,1", "")
 
 
-@pytest.mark.parametrize(
-    ("package", "extra", "command"),
-    [
-        ("jinja2", "report", ["report", "nowhere.csv"]),
-        ("shtab", "completion", ["completion", "bash"]),
-    ],
-)
-def test_a_missing_package_is_named_with_its_extra(package, extra, command, monkeypatch, capsys):
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, capsys):
     """And before any work: there is no file of draws."""
-    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    assert main(command) == 2
-    message = f"needs the package '{package}', which is not installed. Install it with: "
-    assert f'{message}pip install "epluribus[{extra}]"\n' in capsys.readouterr().err
-
-
-@bash
-def test_completion_in_bash(capsys):
-    assert main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    for words, offered in [
-        (("",), list(COMMANDS)),
-        (("ball", "draws.csv", "--le"), ["--level"]),
-        (("ball", "draws.csv", "--loss", "bi"), ["binder"]),
-        (("sample", "gau"), ["gaussian"]),
-    ]:
-        line = " ".join(f"'{word}'" for word in ("epluribus", *words))
-        code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}\n_shtab_epluribus\n"
-        code += 'printf "%s\\n" "${COMPREPLY[@]}"'
-        out = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-        assert set(offered) <= set(out.stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("shell", "registered"), [("zsh", "#compdef epluribus\n"), ("tcsh", "complete epluribus ")]
-)
-def test_completion_in_other_shells_has_commands_options_and_values(shell, registered, capsys):
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert registered in script
-    for word in (*COMMANDS, "k-max", *epl.losses.available(), "poisson", "appendix", "greedy"):
-        assert word in script
+    monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
+    assert main(["report", "nowhere.csv"]) == 2
+    message = "needs the package 'jinja2', which is not installed. Install it with: "
+    assert f'{message}pip install "epluribus[report]"\n' in capsys.readouterr().err
 
 
 def test_import_is_light():
