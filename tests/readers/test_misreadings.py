@@ -142,22 +142,6 @@ def test_zarr_that_is_damaged(tmp_path):
         epl.read_draws(path)
 
 
-def test_the_header_of_an_npy_file_that_does_not_end(tmp_path):
-    path = tmp_path / "z.npy"
-    np.save(path, np.zeros((3, 4), int))
-    path.write_bytes(path.read_bytes().replace(b"}", b"("))
-    with pytest.raises(ValueError, match=r"z.npy' could not be read as NumPy data"):
-        epl.read_draws(path)
-
-
-def test_an_npy_file_that_is_longer_than_its_header_says(tmp_path):
-    np.save(tmp_path / "z.npy", np.zeros((3, 4), int))
-    with (tmp_path / "z.npy").open("ab") as stream:
-        stream.write(bytes(8))
-    with pytest.raises(ValueError, match=r"its header speaks of 224 bytes, and it has 232"):
-        epl.read_draws(tmp_path / "z.npy")
-
-
 def test_names_with_leading_zeros_are_no_entries_of_a_variable(read):
     found = read("person.01,person.02,person.03\n1,1,2\n1,2,2\n")
     assert found.items == ("person.01", "person.02", "person.03")

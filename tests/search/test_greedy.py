@@ -11,7 +11,9 @@ from epluribus._parallel import NEVER
 from epluribus.search.local import make_state
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds
-from search_cases import LOSSES, sample
+from strategies import sample
+
+LOSSES = epl.losses.available()
 
 
 def greedy_oracle(name, labels, z, orders):

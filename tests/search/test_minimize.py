@@ -19,7 +19,9 @@ from epluribus.search.rounds import Search
 from epluribus.search.starts import Start, few_draws, make_start
 from epluribus.settings import NO_BOUNDS
 from oracles import xlogx
-from search_cases import LOSSES, sample
+from strategies import sample
+
+LOSSES = epl.losses.available()
 
 
 @pytest.fixture
