@@ -303,6 +303,21 @@ def test_many_items_are_compared_in_part(monkeypatch):
     assert "that some two items share a cluster" in part.sentence
 
 
+def test_chains_that_seldom_change_their_mode_do_not_disagree():
+    """All have the same law; each stays at one of two partitions for some fifty draws."""
+    rng, alarms = np.random.default_rng(14), 0
+    merged = np.where(A == 1, 0, A)
+    for _ in range(20):
+        moves = rng.random((4, 400)) < 0.02
+        moves[:, 0] = True
+        last = np.maximum.accumulate(np.where(moves, np.arange(400), 0), axis=1)
+        first = np.take_along_axis(rng.random((4, 400)) < 0.7, last, axis=1)
+        z = np.where(first[..., None], A, merged)
+        z = np.where(rng.random(z.shape) < 0.05, rng.integers(3, size=z.shape), z)
+        alarms += chain_agreement(Draws(z), 1).agree is False
+    assert alarms <= 1
+
+
 # --- drift, scale, advice ---
 
 
