@@ -67,7 +67,11 @@ def test_few_different_draws():
     assert same.expected_loss == 0
     assert modes([[0, 0, 1]], n_modes=3, rng=0).n_modes == 1
     for draws in ([[0, 0, 1]] * 4, [[0, 0, 1]]):
-        assert modes(draws, rng=0).sentence == "All draws are equal: one partition says it all."
+        for kind, noun in (("posterior", "draw"), ("ensemble", "clustering")):
+            found = modes(epl.Draws(draws, kind=kind), rng=0)
+            which = f"All {noun}s are equal" if len(draws) > 1 else f"Only one {noun}"
+            assert found.sentence == f"{which}: nothing is known about uncertainty."
+            assert found.fair is None
     one = modes([[0, 0, 1], [0, 1, 1]], n_modes=1, rng=0)
     assert one.sentence == "Whether one partition is a fair summary was not tested."
     mixed = modes([[0, 0, 1]] * 3 + [[0, 1, 2]], n_modes=2, rng=0)
@@ -105,6 +109,30 @@ def test_a_given_number_is_never_worse_than_one_less():
     z = strategies.random_draws(np.random.default_rng(3), 15, 100, 4)
     values = [modes(z, n_modes=m, rng=0).expected_loss for m in (1, 2, 4)]
     assert values[0] > values[1] > values[2]
+
+
+@pytest.mark.parametrize(("size", "noise"), [(15, 0.3), (15, 0.2), (3, 0.05)])
+@pytest.mark.parametrize("n_modes", ["auto", 2])
+def test_weights_do_not_lean_to_the_coarser_partition(size, noise, n_modes):
+    """Noisy draws of four clusters are nearer by VI to three."""
+    one = np.repeat(np.arange(4), size)
+    z, second = two(np.random.default_rng(0), one, np.where(one == 3, 2, one), 0.7, noise)
+    found = modes(z, n_modes=n_modes, rng=1)
+    np.testing.assert_array_equal(found.labels.max(axis=1), [3, 2])
+    assert (found.assignments == second).mean() > 0.97
+    assert found.weights[1] == pytest.approx(second.mean(), abs=0.02)
+    losses = [epl.expected_loss(mode, z, per_draw=True) for mode in found.labels]
+    own = np.array(losses)[found.assignments, np.arange(600)]
+    assert found.expected_loss == pytest.approx(own.mean())
+    assert found.expected_losses[1] == pytest.approx(own[found.assignments == 1].mean())
+
+
+def test_groups_with_the_same_best_partition():
+    one = np.repeat(np.arange(4), 15)
+    z, _ = two(np.random.default_rng(0), one, np.where(one == 3, 2, one), 0.7, 0.4)
+    found = modes(z, n_modes=2, rng=1)
+    assert found.labels.max() == 0  # by VI, with so much noise
+    assert found.changes == ["the second is the same partition: only the draws around it differ"]
 
 
 def test_weights_count():
@@ -188,6 +216,24 @@ def restaurant(rng):
     return z
 
 
+def two(rng, one, other, share=0.7, noise=0.02):
+    """Two partitions, each label replaced at random now and then, and which of them a draw is from."""
+    second = rng.random(600) > share
+    z = np.where(second[:, None], other, one)
+    return np.where(rng.random(z.shape) < noise, rng.integers(0, max(one) + 1, z.shape), z), second
+
+
+def pairs(rng, n):
+    """Pairs of items, the last two of which are one cluster in some of the draws."""
+    one = np.repeat(np.arange(n), 2)
+    return two(rng, one, np.where(one == n - 1, n - 2, one))[0]
+
+
+def each_for_itself(rng):
+    """Any number of items on the way is equally likely, but there are many ways and only two ends."""
+    return np.where(rng.random((600, 12)) < rng.random((600, 1)), 1, np.repeat([0, 1], [8, 4]))
+
+
 def with_holes(z, rng, share):
     return np.ma.masked_array(z, rng.random(z.shape) < share)
 
@@ -212,6 +258,10 @@ KINDS = {
     "nested": (lambda rng: around([FOUR, np.where(FOUR == 1, 0, FOUR), np.where(FOUR == 3, 3, 0)],
                                   [0.4, 0.35, 0.25], rng, 400, 0.05), 3),
     "five": (lambda rng: around([rng.permutation(FOUR) for _ in range(5)], [0.2] * 5, rng, 500), 5),
+    "few items": (lambda rng: two(rng, [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2], 0.7)[0], 2),
+    "four pairs": (lambda rng: pairs(rng, 4), 2),
+    "twenty pairs": (lambda rng: pairs(rng, 20), 2),
+    "each item for itself": (each_for_itself, 1),
     "missing, one": (lambda rng: with_holes(around([FOUR], [1.0], rng, 400), rng, 0.4), 1),
     "missing, two": (lambda rng: with_holes(joined(rng, (0, 1)), rng, 0.3), 2),
 }  # fmt: skip
@@ -269,7 +319,9 @@ def test_diffuse_draws_have_no_summary():
     found = modes(restaurant(np.random.default_rng(3)), rng=0)
     assert found.diffuse
     assert found.fair is False
-    assert found.sentence.startswith("No partition is a fair summary: two draws agree no better")
+    assert found.sentence.startswith(
+        "No partition is a fair summary: two draws agree hardly better"
+    )
     rng = np.random.default_rng(4)  # nearly all items in one cluster: that is the summary
     found = modes(np.where(rng.random((300, 20)) < 0.04, np.arange(1, 21), 0), rng=0)
     assert found.labels.max() == 0

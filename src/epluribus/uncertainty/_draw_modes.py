@@ -13,7 +13,10 @@ repeated within every group that is found:
    others, and directions bend along it. For every two groups draws are therefore counted along the number of items
    that are placed as in the second group, and the groups are one if step 2 finds no gap of two items there.
 
-Draws are *diffuse* if two draws of a group agree no better than if the items of one were shuffled.
+Groups that are too near to each other, or of too few items, for this are seen by the partitions themselves, where some
+return far more often than all others: those are one group that one item at a time leads to, or many draws between.
+
+Draws are *diffuse* if two draws of a group agree hardly better than if the items of one were shuffled.
 
 Chazal, F., Guibas, L. J., Oudot, S. Y., Skraba, P. (2013). Persistence-based clustering in Riemannian manifolds.
 Journal of the ACM 60 (6). doi:10.1145/2535927
@@ -29,7 +32,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from epluribus._typing import FloatArray, IntArray
+from epluribus._typing import AnyArray, FloatArray, IntArray
 from epluribus.changes import renumbered
 from epluribus.diagnostics import by_chain, ess
 from epluribus.draws import Draws
@@ -162,7 +165,7 @@ def _canonical(row: IntArray) -> IntArray:
     return out
 
 
-def _together(labels: IntArray, i: IntArray, j: IntArray) -> tuple[_Flags, _Flags]:
+def _together(labels: AnyArray, i: IntArray, j: IntArray) -> tuple[_Flags, _Flags]:
     """(n_pairs, n_draws) whether two items are together, and whether both are seen."""
     by_item = np.ascontiguousarray(labels.T.astype(np.int32))
     both = ((by_item[i] >= 0) & (by_item[j] >= 0)).astype(np.float32)
@@ -187,13 +190,11 @@ def inner_products(labels: IntArray) -> FloatArray:
     return total
 
 
-def nearest_mean(labels: IntArray, known: IntArray, group: IntArray) -> IntArray:
+def nearest_mean(labels: AnyArray, known: IntArray, group: IntArray) -> IntArray:
     """The group of known draws with the nearest mean to each draw, over the pairs in which the means differ most."""
     belongs = (group[:, None] == np.arange(group.max() + 1)).astype(np.float32)
-    spread = [
-        np.ptp(x @ belongs / np.maximum(1, both @ belongs), axis=1)
-        for _, _, x, both in _pairs(known)
-    ]
+    sums = ((x @ belongs, both @ belongs) for _, _, x, both in _pairs(known))
+    spread = [np.ptp(together / np.maximum(1, both), axis=1) for together, both in sums]
     telling = np.argsort(-np.concatenate(spread), kind="stable")[:_PAIRS]
     i, j = (x[telling] for x in np.tril_indices(known.shape[1], -1))
     together, both = _together(known, i, j)
@@ -282,25 +283,25 @@ def _often(labels: IntArray, fewest: float) -> IntArray:
     falls = np.append(_much_more(times[order][:-1], times[order][1:]), True)[: len(order)]
     last = np.flatnonzero(falls & (times[order] >= fewest))
     group = np.full(len(rows), -1)
-    if len(last):
-        kept, rest = np.split(order, [last[-1] + 1])
-        moves = _moves(rows[kept], rows[kept])
-        linked = moves < 2
-        group[kept] = connected_components(linked)[1]
-        if group.max() > 0:
-            way = _moves(rows[kept], rows[rest])
-            between = ((way[:, None] + way) == moves[..., None]) @ times[rest]
-            size = np.bincount(group[kept], weights=times[kept])[group[kept]]
-            light = np.minimum(size[:, None], size)
-            mean = between / np.maximum(1, moves - 1)
-            linked |= (between > 0) & ~_much_more(light, np.maximum(1, mean))
-            group[kept] = connected_components(linked)[1]
+    if not len(last):
+        return group[which.ravel()]
+    kept = order[: last[-1] + 1]
+    moves = [[(renumbered(a, b) != a).sum() for b in rows[kept]] for a in rows[kept]]
+    group[kept] = connected_components(np.array(moves) < 2)[1]
+    name = np.arange(group.max() + 1)
+    if len(name) > 1:
+        centers = kept[np.unique(group[kept], return_index=True)[1]]  # the most frequent ones
+        inner = inner_products(rows)
+        away = np.diag(inner) + np.diag(inner)[centers, None] - 2 * inner[centers]
+        for a, b in combinations(name.copy(), 2):
+            side = np.where(np.isin(away.argmin(axis=0), (a, b)), away[a] - away[b], np.nan)
+            side /= away[a, centers[b]]
+            between = times[(np.abs(side) < 0.34) & (group < 0)].sum()
+            fewer = min(times[side < -0.66].sum(), times[side > 0.66].sum())
+            if between > 0 and not _much_more(max(1, fewer), between):
+                name[name == name[b]] = name[a]
+    group[kept] = np.unique(name[group[kept]], return_inverse=True)[1]
     return np.asarray(group[which.ravel()])
-
-
-def _moves(some: IntArray, others: IntArray) -> IntArray:
-    """How many items are in another cluster, between each of some partitions and each of others."""
-    return np.array([[(renumbered(a, b) != a).sum() for b in others] for a in some])
 
 
 def _much_more(more: FloatArray, less: FloatArray) -> NDArray[np.bool_]:

@@ -1,10 +1,11 @@
 """Several partitions with weights, when one is not a fair summary.
 
-`_draw_modes.py` says into how many groups the draws fall. Each mode is the partition with the smallest expected loss
-over the draws of a group, and its weight is the share of the draws that are nearest to it. Weights are trusted
-only if the chains entered each group several times.
-For a given number, or one chosen by the elbow of the mean distance, Ward's tree of the draws is cut; then, as in
-k-means, modes and nearest draws are found in turn (WASABI, Balocchi & Wade 2025).
+`_draw_modes.py` says into how many groups the draws fall. A draw belongs to the group with the nearest mean, in the
+space of pairs of items; the partition nearest by the loss would not do, since a coarse partition is near to many
+noisy draws of finer ones. Each mode is the partition with the smallest expected loss over the draws of a group, and
+its weight is their share. Weights are trusted only if the chains entered each group several times.
+For a given number, or one chosen by the elbow of the mean distance, groups are found as in k-means, from a cut of
+Ward's tree of the draws. Balocchi & Wade (2025) do the same with distances by the loss.
 
 Balocchi, C., Wade, S. (2025). Understanding uncertainty in Bayesian cluster analysis. doi:10.48550/arXiv.2506.16295
 """
@@ -23,7 +24,7 @@ from epluribus._progress import ProgressLike, make_progress
 from epluribus._text import count, percent, percents, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng, shown
-from epluribus.changes import what_differs
+from epluribus.changes import EQUAL, what_differs
 from epluribus.draws import Draws, as_draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import raise_if_interrupted
@@ -59,11 +60,11 @@ class Modes(Rows):
     labels: IntArray
     """(n_modes, n_items) canonical labels."""
     weights: FloatArray
-    """(n_modes,) share of the draws nearest to each mode."""
+    """(n_modes,) share of the draws in the group of each mode."""
     expected_losses: FloatArray
     """(n_modes,) mean loss between each mode and its own draws."""
     assignments: IntArray
-    """(n_draws,) number of the mode nearest to each draw."""
+    """(n_draws,) number of the mode to whose group each draw belongs."""
     distances: FloatArray
     """(n_modes, n_modes) loss between modes; symmetric only if the loss is."""
     expected_loss: float
@@ -97,12 +98,20 @@ class Modes(Rows):
     @property
     def headline(self) -> str:
         """Whether one partition is a fair summary, in a few words; the same as in `health`."""
-        return "not checked" if self.groups is None else self.groups.verdict(self.weak)[0]
+        return self._verdict[0]
 
     @property
     def fair(self) -> bool | None:
         """Whether one partition is a fair summary; None if that was not tested, or cannot be known."""
-        return None if self.groups is None else self.groups.verdict(self.weak)[1]
+        return self._verdict[1]
+
+    @property
+    def _verdict(self) -> tuple[str, bool | None]:
+        if self.n_distinct == 1:
+            one = len(self.assignments) == 1
+            which = f"only one {self._draw}" if one else f"all {self._draw}s are equal"
+            return f"{which}: nothing is known about uncertainty", None
+        return ("not checked", None) if self.groups is None else self.groups.verdict(self.weak)
 
     @property
     def diffuse(self) -> bool:
@@ -122,10 +131,12 @@ class Modes(Rows):
     @property
     def changes(self) -> list[str]:
         """For each mode but the first, how it differs from the first."""
-        return [
+        told = [
             what_differs(self.labels[0], mode, names=self.items, other=f"the {_ordinal(m)}")
             for m, mode in enumerate(self.labels[1:], 1)
         ]
+        same = "is the same partition: only the draws around it differ"
+        return [f"the {_ordinal(m)} {same}" if x == EQUAL else x for m, x in enumerate(told, 1)]
 
     @property
     def sentence(self) -> str:
@@ -146,11 +157,9 @@ class Modes(Rows):
 
     def _one(self) -> str:
         """Why one partition is reported."""
-        if self.n_distinct == 1:
-            return f"All {self._draw}s are equal: one partition says it all."
-        if self.groups is None:
+        if self.groups is None and self.n_distinct > 1:
             return "Whether one partition is a fair summary was not tested."
-        if self.fair is None:
+        if self.fair is None and self.n_distinct > 1:
             return f"Whether one partition is a fair summary {self.headline}."
         why = f": the {self._draw}s show no second group with a gap between" if self.fair else ""
         return f"{self.headline[0].upper()}{self.headline[1:]}{why}."
@@ -252,10 +261,15 @@ def modes(
     Notes
     -----
     The rule looks for directions in which items move together, and for groups of draws along them, with fewer
-    draws between two groups than chance explains and at least 4% of the draws in each. Partitions between which
-    items move one by one are one group. It looks at no more than 400 draws and 300 items, and depends on the draws
-    alone: the same draws give the same number of modes. One mode is a fair summary if it is worth some 40
-    independent draws, and if most items are with the others of their cluster in at least half of the draws.
+    draws between two groups than chance explains and at least 4% of the draws in each; then for single partitions
+    that return far more often than all others. Partitions between which items move one by one are one group. It
+    looks at no more than 400 draws and 300 items, and depends on the draws alone: the same draws give the same number
+    of modes. One mode is a fair summary if it is worth some 40 independent draws, and if most items are with the
+    others of their cluster in at least half of the draws.
+
+    A draw belongs to the group with the nearest mean, in the space of pairs of items, whatever the loss: many noisy
+    draws are nearer by VI to a coarse partition than to the finer one that they vary around. So the mean loss between
+    draws and their modes may be above that to the nearest modes, and need not fall with each mode asked for.
 
     Examples
     --------
@@ -301,7 +315,7 @@ def modes(
             group = groups_of_all(sample, _cut(sample, n_modes))
         kept = sample if len(keep) == sample.n_draws else sample[keep]
         own, shares = group[sample.index], kept.draw_weights / kept.total_weight
-        weights = np.bincount(own[keep], weights=shares)
+        weights = np.bincount(own[keep], weights=shares).astype(np.float64)
         order = np.argsort(-weights, kind="stable")  # the heaviest first
         weights, own = weights[order], np.argsort(order)[own]
         several = len(weights) > 1 or (groups is not None and groups.early.any())
