@@ -304,7 +304,7 @@ def _often(labels: IntArray, fewest: float) -> IntArray:
     return np.asarray(group[which.ravel()])
 
 
-def _much_more(more: FloatArray, less: FloatArray) -> NDArray[np.bool_]:
+def _much_more(more: AnyArray | float, less: AnyArray | float) -> NDArray[np.bool_]:
     """Whether one number of draws is clearly larger than another."""
     return np.asarray(np.log(more / less) > _PEAK * np.sqrt(1 / more + 1 / less))
 
