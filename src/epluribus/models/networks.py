@@ -171,6 +171,7 @@ class NetworkModel(Model):
     def size(self) -> str:
         """Nodes and edges in words, such as "77 nodes, 254 edges of total weight 820, undirected"."""
         kind = "directed" if self.directed else "undirected"
+        kind += ", degree-corrected" if self.with_degrees else ""
         n_pairs = self._matrix.nnz if self.directed else sparse.triu(self._matrix).nnz
         weights = f" of total weight {self.n_edges:,}" if n_pairs < self.n_edges else ""
         return f"{count(self.n_items, 'node')}, {count(n_pairs, 'edge')}{weights}, {kind}"
