@@ -126,10 +126,6 @@ class State(ABC):
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots, which may be empty; the change of the total loss."""
 
-    def move_pairs(self, items: IntArray, bounds: Bounds) -> Swept:  # noqa: ARG002
-        """Move two items at a time where that lowers a loss with an f0: elsewhere sweeps and nudges do as well."""
-        return Swept(0, 0.0)
-
     def make_room(self, n: int) -> None:
         """Have at least n empty slots; the others keep their names."""
         old = len(self.sizes)
@@ -252,17 +248,12 @@ class TableState(State):
         self._work = np.empty(width), np.empty(width, dtype=np.float32)
 
     @property
-    def gains(self) -> NDArray[np.float32]:
-        """What one more item adds in each cell; made when it is first asked for."""
+    def now(self) -> tuple[AnyArray, ...]:
+        """What kernels change: the gains, what one more item adds in each cell, are made when first asked for."""
         if self._gains is None:
             self._gains = np.empty(self.counts.shape, dtype=np.float32)
             tables.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
-        return self._gains
-
-    @property
-    def now(self) -> tuple[AnyArray, ...]:
-        """What kernels change."""
-        return self.labels, self.sizes, self.counts, self.gains, self.joint
+        return self.labels, self.sizes, self.counts, self._gains, self.joint
 
     def total(self) -> float:
         """Total loss without the constant."""
