@@ -39,18 +39,3 @@ def test_neighbors_sizes_and_undecided_items(capsys, files):
     found = labels(capsys, files, "--contiguity", "path.csv", "--min-size", "2")
     assert found == [1, 1, 1, 0, 0, 0, 0]
     assert labels(capsys, files, "--undecided", "0.9")[6] == -1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--must-link", "same.csv", "--cannot-link", "same.csv"], "puts 'a' and 'g' together"),
-        (["--source", "file"], "'--source' must be given together with '--items'"),
-        (["--items", "items.csv", "--source", "town"], "its columns are ['item', 'file']"),
-        (["--must-link", "nowhere.csv"], "There is no file"),
-    ],
-)
-def test_mistakes_are_named(capsys, files, options, message):
-    words = [str(files / word) if (files / word).exists() else word for word in options]
-    assert main(["summarize", str(files / "draws.csv"), *words]) == 2
-    assert message in capsys.readouterr().err

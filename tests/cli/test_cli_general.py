@@ -59,32 +59,62 @@ def test_losses_and_datasets(capsys):
     assert [line.split()[0] for line in lines] == ["galaxies", "congress", "blogs"]
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, with files of all kinds."""
+    monkeypatch.chdir(tmp_path)
+    texts = {
+        "draws.csv": "a,b,c,d,e,f,g\n0,0,0,1,1,1,0\n0,0,0,1,1,1,1\n0,0,0,1,1,1,2\n",
+        "same.csv": "one,other\na,g\n",
+        "items.csv": "item,file\na,x\nb,x\nc,\nd,y\ne,y\nf,z\ng,z\n",
+        "x.csv": "who,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdefg")),
+        "edges.csv": "from,to\na,b\nc,b\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("line", "message"),
     [
-        (["sumarize", "{draws}"], "Did you mean 'summarize'?"),
-        (["--loss", "vi"], "'COMMAND' must be one of 'summarize'"),
-        (["summarize", "{draws}", "--lost", "vi"], "no argument '--lost'. Did you mean '--loss'?"),
-        (["summarize", "nowhere.csv"], "epluribus: There is no file 'nowhere.csv'."),
-        (["summarize", "{draws}", "--loss", "vii"], "Did you mean 'vi'?"),
-        (["summarize", "{draws}", "--k-max", "0"], "'--k-max' must be at least 1; got 0."),
-        (["summarize", "{draws}", "--k-min", "2", "--k-max", "1"], "must be at most '--k-max'"),
-        (["summarize", "{draws}", "--min-size", "99"], "'--min-size' is 99, too large"),
-        (["summarize", "{draws}", "--seed", "-1"], "'--seed' must be an integer of at least 0"),
-        (["summarize", "{draws}", "--out", "labels.doc"], "must end in .csv"),
-        (["summarize", "{draws}", "--out", "-", "--json"], "both write to standard output"),
-        (["psm", "{draws}", "-o", "psm.txt"], "must end in .npy, .npz or .csv"),
-        (["psm", "{draws}", "-o", "psm.npy", "--sparse"], "must end in .npz or .csv"),
-        (["psm", "{draws}", "-o", "-", "--threshold", "0.1"], "'--threshold' is for --sparse"),
-        (["ball", "{draws}", "--level", "2"], "'--level' must be a number in (0, 1]; got 2.0"),
-        (["ball", "{draws}", "--loss", "vi,binder"], "'--loss' must be one loss here"),
-        (["ball", "{draws}", "--level", "high"], "argument --level: invalid float value: 'high'."),
-        (["ball"], "epluribus ball: the following arguments are required: DRAWS."),
+        ("sumarize draws.csv", "Did you mean 'summarize'?"),
+        ("--loss vi", "'COMMAND' must be one of 'summarize'"),
+        ("summarize draws.csv --lost vi", "no argument '--lost'. Did you mean '--loss'?"),
+        ("summarize nowhere.csv", "epluribus: There is no file 'nowhere.csv'."),
+        ("summarize draws.csv --loss vii", "Did you mean 'vi'?"),
+        ("summarize draws.csv --k-max 0", "'--k-max' must be at least 1; got 0."),
+        ("summarize draws.csv --k-min 2 --k-max 1", "must be at most '--k-max'"),
+        ("summarize draws.csv --min-size 99", "'--min-size' is 99, too large"),
+        ("summarize draws.csv --seed -1", "'--seed' must be an integer of at least 0"),
+        ("summarize draws.csv --out labels.doc", "must end in .csv"),
+        ("summarize draws.csv --out - --json", "both write to standard output"),
+        ("summarize draws.csv --must-link same.csv --cannot-link same.csv", "'a' and 'g' together"),
+        ("summarize draws.csv --source file", "'--source' must be given together with '--items'"),
+        ("summarize draws.csv --items items.csv --source town", "columns are ['item', 'file']"),
+        ("summarize draws.csv --must-link nowhere.csv", "There is no file"),
+        ("psm draws.csv -o psm.txt", "must end in .npy, .npz or .csv"),
+        ("psm draws.csv -o psm.npy --sparse", "must end in .npz or .csv"),
+        ("psm draws.csv -o - --threshold 0.1", "'--threshold' is for --sparse"),
+        ("ball draws.csv --level 2", "'--level' must be a number in (0, 1]; got 2.0"),
+        ("ball draws.csv --loss vi,binder", "'--loss' must be one loss here"),
+        ("ball draws.csv --level high", "argument --level: invalid float value: 'high'."),
+        ("ball", "epluribus ball: the following arguments are required: DRAWS."),
+        ("plot draws.csv -o a.png --kind scater", "Did you mean 'scatter'?"),
+        ("plot draws.csv -o a.png --kind scatter", "must be given together with '--data'"),
+        ("plot draws.csv -o a.png --kind network", "must be given together with '--network'"),
+        ("plot draws.csv -o a.png --kind network --network x.csv", "The data come from 'x.csv'"),
+        ("plot draws.csv -o a.bmp", "must end in .png, .svg or .pdf"),
+        ("reproduce galaxies --data .", "'--data' must be left out for 'galaxies'"),
+        ("reproduce galaxie", "Did you mean 'galaxies'?"),
+        ("reproduce galaxies --out x.csv", "'--out' must be a folder"),
+        ("reproduce blogs --data no", "'--data' must be a folder with french_blogs"),
+        ("demo -o x.csv", "'--out' must be a folder"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(arguments, message, draws_file, capsys):
+def test_bad_input_is_one_line_and_code_2(line, message, folder, capsys):
     try:
-        code = main([argument.format(draws=draws_file) for argument in arguments])
+        code = main(line.split())
     except SystemExit as stop:  # what argparse itself refuses
         code = stop.code
     captured = capsys.readouterr()
@@ -92,6 +122,7 @@ def test_bad_input_is_one_line_and_code_2(arguments, message, draws_file, capsys
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+    assert not (folder / "a.png").exists()
 
 
 def test_a_forbidden_file_and_a_warning_are_one_line(capsys, monkeypatch):

@@ -43,24 +43,6 @@ def test_one_column_is_a_histogram(folder, capsys):
         assert named == (data == "x.csv")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--kind", "scater"], "Did you mean 'scatter'?"),
-        (["--kind", "scatter"], "'--kind scatter' must be given together with '--data'"),
-        (["--kind", "network"], "'--kind network' must be given together with '--network'"),
-        (["--kind", "scatter", "--data", "edges.csv"], "must"),
-        (["--kind", "network", "--network", "x.csv"], "The data come from 'x.csv'"),
-        (["-o", "a.bmp"], "must end in .png, .svg or .pdf"),
-    ],
-)
-def test_mistakes_are_one_line(words, message, folder, capsys):
-    assert main(["plot", "z.csv", "-o", "a.png", *words]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert message in said[-1]
-    assert not (folder / "a.png").exists()
-
-
 def test_data_and_network_on_the_page(folder, capsys):
     words = ["--data", "xy.csv", "--network", "edges.csv", "--time-limit", "1"]
     assert main(["report", "z.csv", "-o", "page.html", *words]) == 0
@@ -69,3 +51,4 @@ def test_data_and_network_on_the_page(folder, capsys):
     assert "etwork" in page
     assert "best.health" not in capsys.readouterr().out
     assert main(["report", "z.csv", "-o", "other.html", "--data", "edges.csv"]) == 2
+    assert "'edges.csv' must hold numbers" in capsys.readouterr().err

@@ -1,3 +1,4 @@
+import gzip
 import warnings
 
 import numpy as np
@@ -55,6 +56,19 @@ def test_npy(tmp_path):
         ("half.csv", b"1,2\n1,1.5\n", "draw 1, item 1 .* 1.5, which is not an integer"),
         ("draws.xlsx", b"PK", "must be one of csv, .* its name ends in '.xlsx'"),
         ("broken.npy", b"junk", "could not be read as NumPy data"),
+        ("broken.nc", b"junk", "broken.nc' could not be read as netCDF"),
+        ("broken.rds", b"junk", "could not be read as R data"),
+        ("bytes.csv", b"\xff\xfe1,\x00", "could not be read as text"),
+        ("cut.csv.gz", gzip.compress(b"1,2\n")[:-4], "could not be read as text"),
+        ("quote.csv", b'a,b\n"0,1\n1,1\n', "quote.csv' has a quote that does not end, in line 2"),
+        ("cell.csv", b'a,b\n"0"x,1\n1,1\n', "cell.csv' has a bad cell in line 2"),
+        ("chain.csv", b"chain,a,b\n1,1,1\n,1,2\n", "must have a chain; that of draw 1 is missing"),
+        ("words.csv", b"x,y\n5,c\n4.9,c\n", "integers or words; line 3, cell 1 has '4.9'"),
+        ("large.csv", b"9007199254740992.0,1.0\n1.0,1.0\n", r"below 2\^53 where some"),
+        ("comma.csv", b"1,0;2,0\n1,0;1,0\n", "decimal points; the line '1,0;2,0'"),
+        ("comma.csv", b"a;b\n1,0;2,0\n", "decimal points; the line '1,0;2,0'"),
+        ("comma.csv", b"1,0 2,0\n1,0 1,0\n", "decimal points; the line '1,0 2,0'"),
+        ("header.csv", b'"ann","bob","cy"\n', "has a header but no rows"),
     ],
 )
 def test_bad_files_are_refused_in_words(name, content, message, tmp_path):

@@ -150,15 +150,7 @@ def test_a_column_that_counts_the_draws_of_each_chain_is_left_out():
     assert epl.Draws(counted[:9]).items == tuple("abcd")  # fewer may count by chance
 
 
-def test_files_that_are_not_text(tmp_path):
-    path = tmp_path / "draws.csv"
-    path.write_bytes(b"\xff\xfe1,\x00")
-    with pytest.raises(ValueError, match="could not be read as text"):
-        epl.read_draws(path)
-    path = tmp_path / "draws.csv.gz"
-    path.write_bytes(gzip.compress(b"1,2\n")[:-4])
-    with pytest.raises(ValueError, match="could not be read as text"):
-        epl.read_draws(path)
+def test_a_plain_table_has_no_variables_and_a_folder_no_table(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("1,2\n1,1\n")
     with pytest.raises(ValueError, match=r"'var' must be None for the file .*; got 'z'"):
@@ -194,9 +186,6 @@ def test_rds_refused_in_words(tmp_path):
         epl.read_draws(path)
     write_rds(path, [rows, rows[:3]])
     with pytest.raises(ValueError, match=r"must have one shape; got \[\(3, 4\), \(10, 4\)\]"):
-        epl.read_draws(path)
-    path.write_bytes(b"junk")
-    with pytest.raises(ValueError, match="could not be read as R data"):
         epl.read_draws(path)
 
 
@@ -276,18 +265,9 @@ def test_frames_of_other_packages(form):
     assert draws.n_chains == 2
 
 
-def test_a_header_alone_is_not_a_draw(tmp_path):
-    (tmp_path / "draws.csv").write_text('"ann","bob","cy"\n')
-    with pytest.raises(ValueError, match="has a header but no rows"):
-        epl.read_draws(tmp_path / "draws.csv")
-    (tmp_path / "draws.csv").write_text("a,a,b\n")  # words twice: labels of one draw
+def test_words_of_which_some_are_there_twice_are_labels_of_one_draw(tmp_path):
+    (tmp_path / "draws.csv").write_text("a,a,b\n")
     assert epl.read_draws(tmp_path / "draws.csv").n_draws == 1
-
-
-def test_continuous_numbers_beside_words_are_refused(tmp_path):
-    (tmp_path / "iris.csv").write_text("width,species\n5,setosa\n4.9,setosa\n")
-    with pytest.raises(ValueError, match=r"integers or words; line 3, cell 1 has '4.9'"):
-        epl.read_draws(tmp_path / "iris.csv")
 
 
 def test_compressed_whatever_its_name(tmp_path):

@@ -1,30 +1,8 @@
 """The commands reproduce and demo."""
 
-import pytest
-
 from epluribus import studies
 from epluribus.cli import main
 from epluribus.studies.analysis import Protocol
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["reproduce", "galaxies", "--data", "."], "'--data' must be left out for 'galaxies'"),
-        (["reproduce", "galaxie"], "Did you mean 'galaxies'?"),
-        (["reproduce", "galaxies", "--out", "file"], "'--out' must be a folder"),
-        (["reproduce", "blogs", "--data", "no"], "'--data' must be a folder with french_blogs"),
-        (["demo", "-o", "file"], "'--out' must be a folder"),
-    ],
-)
-def test_bad_input_is_one_line_and_code_2(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").touch()
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
 
 
 def test_demo(tmp_path, monkeypatch, capsys):
