@@ -308,7 +308,7 @@ class LocalSearch:
         state = self.state
         closed = np.zeros((len(state.sizes), len(state.sizes)), dtype=np.bool_)
         closed[new] = closed[:, new] = True
-        partner, least, _ = state.best_joins(closed)
+        partner, least = state.best_joins(closed)
         a = int(least.argmin())
         if least[a] == np.inf:
             return 0.0

@@ -11,7 +11,6 @@ where n_i is the size of the cluster of item i, r_i the sum of p_ij over all ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -217,15 +216,10 @@ class PairState(State):
         np.fill_diagonal(changes, np.inf)
         return changes
 
-    def best_joins(
-        self,
-        closed: NDArray[np.bool_] | None,
-        before: Any = None,  # noqa: ARG002
-        into: Iterable[int] = (),  # noqa: ARG002
-    ) -> tuple[IntArray, FloatArray, Any]:
+    def best_joins(self, closed: NDArray[np.bool_] | None) -> tuple[IntArray, FloatArray]:
         """For each slot the one with which it is best joined, and the change; only similar ones if there are lists."""
         if self.pairs.lists is None:
-            return *super().best_joins(closed)[:2], None
+            return super().best_joins(closed)
         shared, partner = self._shared().tocoo(), np.arange(len(self.sizes))
         a, b = shared.coords
         apart, least = a != b, np.full(len(partner), np.inf)
@@ -233,7 +227,7 @@ class PairState(State):
         order = np.lexsort((b, change, a))
         slots, first = np.unique(a[order], return_index=True)
         partner[slots], least[slots] = b[order[first]], change[order[first]]
-        return partner, least, None
+        return partner, least
 
     def _join(self, into: IntArray, others: IntArray) -> None:
         for a, b in zip(into, others, strict=True):
