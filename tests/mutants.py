@@ -40,11 +40,7 @@ ROOMS = {
     "search": (["search/*.py"], ["tests/search"]),
     "ball": (["uncertainty/_ball.py"], ["tests/uncertainty/test_ball.py", f"{PAGES}[reading]"]),
     "error": (
-        [
-            "uncertainty/_error.py",
-            "diagnostics/agreement.py",
-            "diagnostics/series.py",
-        ],
+        ["uncertainty/_error.py", "diagnostics/agreement.py", "diagnostics/series.py"],
         ["tests/uncertainty/test_error.py", "tests/test_diagnostics.py"],
     ),
 }
@@ -181,9 +177,8 @@ def run_mutant(path, name, occurrence, tests):
         if loaded.partition(".")[0] == "epluribus" and not loaded.startswith("epluribus._kernels"):
             del sys.modules[loaded]
     sys.meta_path.insert(0, Finder())
-    importlib.import_module(
-        module
-    )  # before pytest, which would import files of its arguments unchanged
+    # Before pytest, which would import files of its arguments unchanged.
+    importlib.import_module(module)
     return run_tests([path.relative_to(ROOT), *tests])
 
 
@@ -204,9 +199,7 @@ def check_rooms(rooms):
     for room in rooms:
         _, status = os.waitpid(start(run_tests, ROOMS[room][1]), 0)
         if code := os.waitstatus_to_exitcode(status):
-            sys.exit(
-                f"The tests of '{room}' must pass before anything is changed; exit code {code}."
-            )
+            sys.exit(f"The tests of '{room}' must pass as the code is; exit code {code}.")
 
 
 def main():
@@ -240,11 +233,8 @@ def main():
     while work or running:
         while work and len(running) < args.jobs:
             room, mutant = work.pop()
-            running[start(run_mutant, *mutant[:3], ROOMS[room][1])] = (
-                room,
-                mutant,
-                time.monotonic(),
-            )
+            pid = start(run_mutant, *mutant[:3], ROOMS[room][1])
+            running[pid] = room, mutant, time.monotonic()
         time.sleep(0.05)
         for pid, (room, mutant, began) in list(running.items()):
             done, status = os.waitpid(pid, os.WNOHANG)

@@ -6,6 +6,10 @@ import math
 import numpy as np
 
 
+def xlogx(n):
+    return n * math.log2(n) if n else 0.0
+
+
 def table(a, b):
     """Contingency table by counting."""
     rows, columns = sorted(set(a)), sorted(set(b))

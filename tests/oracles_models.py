@@ -11,18 +11,16 @@ from scipy.special import betaln
 from scipy.stats import nbinom
 from scipy.stats import t as student
 
+import oracles
+
 
 def partitions(n):
     """All partitions of n items, as restricted growth strings."""
-    out = [[0]]
-    for _ in range(n - 1):
-        out = [[*row, g] for row in out for g in range(max(row) + 2)]
-    return [tuple(row) for row in out]
+    return [tuple(row) for row in oracles.all_partitions(n)]
 
 
 def canonical(labels):
-    seen = {}
-    return tuple(seen.setdefault(g, len(seen)) for g in labels)
+    return tuple(oracles.canonical(labels))
 
 
 # --- priors ---

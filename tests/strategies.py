@@ -11,6 +11,10 @@ def random_draws(rng, n_items, n_draws, k):
     return np.where(rng.random((n_draws, n_items)) < 0.7, truth, noise)
 
 
+def sample(seed=0, n_items=30, n_draws=60, k=5):
+    return random_draws(np.random.default_rng(seed), n_items, n_draws, k)
+
+
 @st.composite
 def draws(draw, max_items=9, max_draws=8):
     n_items = draw(st.integers(1, max_items))

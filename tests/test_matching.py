@@ -147,3 +147,26 @@ def test_other_numbers_of_items_are_refused(n, draws, best):
             function(best, other)
     with pytest.raises(ValueError, match="one row for each of the 12 items"):
         matched(np.zeros((n, 2)), draws, "data", rows=True)
+
+
+def test_numbers_out_of_order_and_names_that_come_twice_are_refused(draws):
+    """Rising numbers are places; others were shuffled."""
+    assert matched(pd.Series(TRUTH, index=range(3, 15)), draws).tolist() == TRUTH.tolist()
+    with pytest.raises(ValueError, match="must name the same items as the draws; 'a' is missing"):
+        matched(pd.Series(TRUTH, index=ORDER + 100), draws)
+    twice = pd.Series(TRUTH, index=[*NAMES[:-1], "a"])
+    with pytest.raises(ValueError, match="a name appears twice"):
+        matched(pd.Series(TRUTH, index=NAMES), twice, "b")
+
+
+def test_an_estimate_of_an_ensemble_makes_one_of_an_array(draws):
+    z = np.asarray(draws)
+    best = epl.minimize(epl.Draws(z, kind="ensemble"), rng=1)
+    assert str(epl.credible_ball(best, z)).startswith("95% ball")
+    assert best.health(z).chains == ""
+
+
+def test_an_estimate_goes_where_pandas_takes_labels(best):
+    table = pd.crosstab(TRUTH, best)
+    assert table.to_numpy().sum() == len(best) == 12
+    assert pd.Series(best).tolist() == list(best) == best.labels.tolist()

@@ -16,7 +16,10 @@ from epluribus._text import plain_table, to_frame, worded
 # Colors are those of the notebook, so that a card can be read on white and on black. Styles are written into the
 # elements: a sheet of styles would hold for the whole notebook, and some viewers remove it.
 _HEADING = "font-weight:600;margin:.3em 0;"
-_TEXT = "color:inherit;background:none;border:0;padding:0;margin:.3em 0;white-space:pre-wrap;line-height:1.45;"
+_TEXT = (
+    "font-family:monospace;color:inherit;background:none;border:0;padding:0;margin:.3em 0;"
+    "white-space:pre-wrap;line-height:1.45;"
+)
 _ALERT = "display:inline-block;border-left:3px solid #d9480f;padding-left:.6em;"
 
 

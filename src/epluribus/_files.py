@@ -120,6 +120,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     try:
         write(beside)
         beside.replace(path)
+    except OSError as error:  # which would name a file that nobody has asked for
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         beside.unlink(missing_ok=True)
 

@@ -134,6 +134,9 @@ class ItemNames:
         is_number = isinstance(item, int | float | np.number) and not isinstance(item, bool)
         if is_number and item == np.floor(item) and 0 <= item < self.n_items:
             return int(item)
+        if isinstance(item, str) and self.named:
+            named = f"by their names, such as {self.names[0]!r}"
+            raise ValueError(f"'{argument}' must name items {named}; got {item!r}.")
         has = "names such as " + repr(self.names[0]) if self.named else "no names"
         raise ValueError(
             f"'{argument}' must name items by number, 0 to {self.n_items - 1}, or by name; got {shown(item)}."

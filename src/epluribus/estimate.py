@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,6 +128,13 @@ class Estimate(Shown):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The labels: NumPy and scikit-learn take an estimate where they take labels."""
         return np.array(self.labels, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[int]:
+        """The labels, one by one: pandas takes an estimate where it takes a list."""
+        return iter(self.labels.tolist())
 
     def decided(self, draws: DrawsLike) -> tuple[Estimate, Draws]:
         """The estimate and its draws for the decided items only, for the functions that take both."""
@@ -278,6 +285,8 @@ def read_best(
     labels = matched(best, posterior, argument)
     if not isinstance(best, Estimate):
         labels = by_size(labels)
+    elif best.kind != posterior.kind and not isinstance(draws, Draws):  # arrays do not say it
+        posterior = Draws(posterior, kind=best.kind)
     if loss is None:
         loss = best.loss if isinstance(best, Estimate) else "vi"
         if isinstance(loss, Loss) and loss.family == "vi_lb":  # draws have VI itself

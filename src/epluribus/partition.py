@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -348,7 +348,7 @@ def matched(
 ) -> AnyArray:
     """Labels (or rows of data) of `thing` in the order of the items of `others`: the one way in which two meet.
 
-    Items are matched by name where both have names, by position where one of them has none. Names that are all
+    Items are matched by name where both have names, by position where one of them has none. Names that are rising
     numbers, such as those that filtering a data frame leaves behind, are names only if the other side has the same.
     `thing` is an Estimate, whose clusters keep their numbers, or labels, which are returned in canonical form (see
     `as_labels`, which `missing` is for); with `rows` it is data, whose rows are returned as they came. Messages call
@@ -357,6 +357,8 @@ def matched(
     >>> matched({"bob": 1, "ann": 0, "cy": 1}, {"cy": 5, "ann": 7, "bob": 5}, "b")
     array([0, 1, 1])
     """
+    if hasattr(thing, "iloc") and thing.ndim == 2 and {"item", "cluster"} <= {*thing.columns}:
+        thing = thing.set_index("item")["cluster"]  # what `write_labels` writes
     names, wanted = item_names(thing), item_names(others)
     n_items = getattr(others, "n_items", None if wanted is None else len(wanted))
     if n_items is None:
@@ -382,12 +384,20 @@ def _order_of(
         return None
     place = {name: i for i, name in enumerate(names)}
     odd = [name for name in wanted if name not in place]
-    if odd and any(all(name.lstrip("-").isdigit() for name in side) for side in (names, wanted)):
+    if odd and (_only_count(names) or _only_count(wanted)):
         return None
-    if odd or len(place) < len(names):
+    if odd or len(place) < len(names) or len({*wanted}) < len(names):
         what = f"{odd[0]!r} is missing" if odd else "a name appears twice"
         raise ValueError(
             f"'{argument}' must name the same items as {other}; {what} in '{argument}', which begins with "
             f"{names[0]!r}. Rename them, or leave the names out (such as with to_numpy()) to match by position."
         )
     return np.array([place[name] for name in wanted])
+
+
+def _only_count(names: tuple[str, ...]) -> bool:
+    """Whether names are rising numbers, such as filtering a data frame leaves behind."""
+    if not all(name.lstrip("-").isdigit() for name in names):
+        return False
+    numbers = list(map(int, names))
+    return all(a < b for a, b in pairwise(numbers))

@@ -1,4 +1,4 @@
-"""What all commands share: help, errors in one line, Ctrl-C, lists of names, completion in the shell."""
+"""What all commands share: help, errors in one line, Ctrl-C, lists of names."""
 
 import json
 import re
@@ -65,7 +65,10 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = {
         "draws.csv": "a,b,c,d,e,f,g\n0,0,0,1,1,1,0\n0,0,0,1,1,1,1\n0,0,0,1,1,1,2\n",
-        "same.csv": "one,other\na,g\n",
+        "same.csv": "a,g\n",
+        "typo.csv": "aa,g\n",
+        "empty.csv": "",
+        "xy.csv": "x,y\n" + "".join(f"{i},{i}\n" for i in range(7)),
         "items.csv": "item,file\na,x\nb,x\nc,\nd,y\ne,y\nf,z\ng,z\n",
         "x.csv": "who,x\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcdefg")),
         "edges.csv": "from,to\na,b\nc,b\n",
@@ -93,6 +96,8 @@ def folder(tmp_path, monkeypatch):
         ("summarize draws.csv --source file", "'--source' must be given together with '--items'"),
         ("summarize draws.csv --items items.csv --source town", "columns are ['item', 'file']"),
         ("summarize draws.csv --must-link nowhere.csv", "There is no file"),
+        ("summarize draws.csv --must-link typo.csv", "by their names, such as 'a'; got 'aa'"),
+        ("summarize draws.csv --cannot-link empty.csv", "is empty"),
         ("psm draws.csv -o psm.txt", "must end in .npy, .npz or .csv"),
         ("psm draws.csv -o psm.npy --sparse", "must end in .npz or .csv"),
         ("psm draws.csv -o - --threshold 0.1", "'--threshold' is for --sparse"),
@@ -104,6 +109,10 @@ def folder(tmp_path, monkeypatch):
         ("plot draws.csv -o a.png --kind scatter", "must be given together with '--data'"),
         ("plot draws.csv -o a.png --kind network", "must be given together with '--network'"),
         ("plot draws.csv -o a.png --kind network --network x.csv", "The data come from 'x.csv'"),
+        (
+            "plot draws.csv -o a.png --network edges.csv --data xy.csv",
+            "'--data' is not for '--kind",
+        ),
         ("plot draws.csv -o a.bmp", "must end in .png, .svg or .pdf"),
         ("reproduce galaxies --data .", "'--data' must be left out for 'galaxies'"),
         ("reproduce galaxie", "Did you mean 'galaxies'?"),
@@ -167,47 +176,12 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path):
     assert (out.stdout, out.stderr) == ("1,1,1", "")
 
 
-@pytest.mark.parametrize(
-    ("package", "extra", "command"),
-    [
-        ("jinja2", "report", ["report", "nowhere.csv"]),
-        ("shtab", "completion", ["completion", "bash"]),
-    ],
-)
-def test_a_missing_package_is_named_with_its_extra(package, extra, command, monkeypatch, capsys):
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, capsys):
     """And before any work: there is no file of draws."""
-    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    assert main(command) == 2
-    message = f"needs the package '{package}', which is not installed. Install it with: "
-    assert f'{message}pip install "epluribus[{extra}]"\n' in capsys.readouterr().err
-
-
-@bash
-def test_completion_in_bash(capsys):
-    assert main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    for words, offered in [
-        (("",), list(COMMANDS)),
-        (("ball", "draws.csv", "--le"), ["--level"]),
-        (("ball", "draws.csv", "--loss", "bi"), ["binder"]),
-        (("sample", "gau"), ["gaussian"]),
-    ]:
-        line = " ".join(f"'{word}'" for word in ("epluribus", *words))
-        code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}\n_shtab_epluribus\n"
-        code += 'printf "%s\\n" "${COMPREPLY[@]}"'
-        out = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-        assert set(offered) <= set(out.stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("shell", "registered"), [("zsh", "#compdef epluribus\n"), ("tcsh", "complete epluribus ")]
-)
-def test_completion_in_other_shells_has_commands_options_and_values(shell, registered, capsys):
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert registered in script
-    for word in (*COMMANDS, "k-max", *epl.losses.available(), "poisson", "appendix", "greedy"):
-        assert word in script
+    monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
+    assert main(["report", "nowhere.csv"]) == 2
+    message = "needs the package 'jinja2', which is not installed. Install it with: "
+    assert f'{message}pip install "epluribus[report]"\n' in capsys.readouterr().err
 
 
 def test_import_is_light():

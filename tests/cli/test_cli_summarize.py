@@ -18,7 +18,7 @@ def test_labels_are_printed_and_written(z, draws_file, tmp_path, capsys):
     text = capsys.readouterr().out
     best = epl.minimize(str(draws_file), rng=1)
     assert text.startswith(str(best).split("\n  search")[0])
-    assert f"labels written to {out}" in text
+    assert f"written to {out}" in text
     head, *rows = (line.split(",") for line in out.read_text().splitlines())
     assert head == ["item", "cluster", "certainty"]
     assert [row[0] for row in rows] == [f"item {i}" for i in range(z.shape[1])]
@@ -46,7 +46,7 @@ def test_several_losses(draws_file, tmp_path, capsys):
     assert main([*words, "--out", str(out)]) == 0
     text = capsys.readouterr().out
     assert "bits of VI between" in text
-    assert f"labels written to {out}" in text
+    assert f"written to {out}" in text
     assert out.read_text().splitlines()[0] == "item,vi(cost=0.5),binder"
     assert main([*words, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

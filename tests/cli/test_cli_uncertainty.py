@@ -92,3 +92,14 @@ def test_plausible(z, draws_file, tmp_path, capsys):
     assert few["p_values"] == [None]
     assert main(["plausible", str(many), str(tmp_path / "expert.csv")]) == 0
     assert found.sentence in capsys.readouterr().out
+
+
+def test_items_and_ensembles(z, draws_file, tmp_path, capsys):
+    table = epl.items(epl.minimize(z, rng=1), z)
+    data = _json(capsys, "items", draws_file, "--seed", "1")
+    assert data["support"] == pytest.approx(table.columns()["support"].tolist())
+    assert main(["items", str(draws_file), "--seed", "1", "--out", str(tmp_path / "i.csv")]) == 0
+    assert len((tmp_path / "i.csv").read_text().splitlines()) == len(table) + 1
+    capsys.readouterr()
+    assert main(["ball", str(draws_file), "--seed", "1", "--ensemble"]) == 0
+    assert capsys.readouterr().out.startswith("95% ball")

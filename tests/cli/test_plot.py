@@ -28,7 +28,10 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn(kind, folder, capsys):
     data = "x.csv" if kind == "histogram" else "xy.csv"
-    words = f"plot z.csv --kind {kind} --data {data} --network edges.csv -o a.png --json"
+    needed = {"data": f"--data {data}", "network": "--network edges.csv", "draws": ""}[
+        KINDS[kind][1]
+    ]
+    words = f"plot z.csv --kind {kind} {needed} -o a.png --json"
     assert main(words.split()) == 0
     assert json.loads(capsys.readouterr().out) == {"json_version": 1, "out": "a.png", "kind": kind}
     assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"

@@ -66,12 +66,7 @@ def table(tmp_path_factory):
 
 def forms(store, table):
     # An open file cannot go to a worker: what is in it is read here and sent.
-    return {
-        "memory": sample(),
-        "dask": store.data,
-        "zarr": store,
-        "parquet": table,
-    }
+    return {"memory": sample(), "dask": store.data, "zarr": store, "parquet": table}
 
 
 @pytest.mark.parametrize("form", ["memory", "dask", "zarr", "parquet"])

@@ -50,55 +50,6 @@ def test_weights_equal_repeats(z, seed):
         )
 
 
-GOOD = [[0, 1], [1, 1], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("z", "options", "error", "message"),
-    [
-        ([], {}, ValueError, "'z' must have two dimensions"),
-        (np.empty((0, 3)), {}, ValueError, "'z' must have at least one draw; it has no rows"),
-        (np.empty((3, 0)), {}, ValueError, "'z' must have at least one item; it has no columns"),
-        ([0, 1, 2], {}, ValueError, r"got 1. For one partition, wrap it: \[labels\]"),
-        ([[0, 1], [0]], {}, ValueError, "draw 0 has 2 items and draw 1 has 1"),
-        ([[0, 1], [0.5, 1]], {}, ValueError, "draw 1, item 0 .* 0.5, which is not an integer"),
-        ([[0, np.inf]], {}, ValueError, "draw 0, item 1 .* inf"),
-        ([[1j, 0]], {}, TypeError, "'z' must hold labels .* got values of type complex128"),
-        (GOOD, {"burn": 3}, ValueError, "'burn' must leave at least one draw; it is 3"),
-        (GOOD, {"burn": -1}, ValueError, "'burn' must be at least 0; got -1"),
-        (GOOD, {"thin": 0}, ValueError, "'thin' must be at least 1; got 0"),
-        (GOOD, {"thin": 1.5}, TypeError, "'thin' must be an integer; got 1.5"),
-        (GOOD, {"items": ["a"]}, ValueError, "'items' must have 2 names, one per item; got 1"),
-        (GOOD, {"chains": [0]}, ValueError, "'chains' must have one entry per draw"),
-        ("nowhere.csv", {}, FileNotFoundError, "There is no file 'nowhere.csv'"),
-    ],
-)
-def test_bad_input_is_refused_in_words(z, options, error, message):
-    with pytest.raises(error, match=message):
-        epl.Draws(z, **options)
-
-
-MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
-
-
-@pytest.mark.parametrize(
-    ("weights", "error", "message"),
-    [
-        ([1, -1, 1], ValueError, "finite and not negative; draw 1 has -1.0. A weight of 0 leaves"),
-        (MASKED, ValueError, "finite and not negative; draw 2 is masked. A weight of 0 leaves"),
-        (["a", "b", "c"], TypeError, r"numbers, one for each draw; got \['a', 'b', 'c'\]"),
-        ([[1], [2, 3]], TypeError, "numbers, one for each"),
-        ([10**400, 1, 1], TypeError, "numbers, one for each"),
-        (np.full(3, 1j), TypeError, "numbers, one for each"),
-        ([1, 1], ValueError, r"have one entry per draw, shape \(3,\)"),
-        ([0, 0, 0], ValueError, "have a positive sum"),
-    ],
-)
-def test_bad_weights_are_refused_in_words(weights, error, message):
-    with pytest.raises(error, match=f"'weights' must (be )?{message}"):
-        epl.Draws(GOOD, weights=weights)
-
-
 def test_peak_memory():
     """At most three times the stored labels, and some 20 MB, beside the input."""
     z = np.random.default_rng(0).integers(20, size=(2000, 10000), dtype=np.int8)

@@ -157,3 +157,9 @@ def test_columns_that_lack_an_entry_are_refused(names, tmp_path):
     (tmp_path / "p.csv").write_text(f"{names}\n{','.join(['0.5'] * n)}\n")
     with pytest.raises(ValueError, match=r"'p' of the file .* must have a column for every item"):
         epl.soft_draws(tmp_path / "p.csv", rng=1)
+
+
+def test_probabilities_are_no_logarithms():
+    p = np.full((5, 4, 2), 0.5)
+    with pytest.raises(ValueError, match="sum to 1 for each item: they are no logarithms"):
+        epl.soft_draws(p, log=True)

@@ -57,9 +57,8 @@ def samples() -> dict[str, list[Path]]:
     labels.to_netcdf(folder / "z.nc", engine="h5netcdf")
     labels[["z"]].drop_vars("item").to_netcdf(folder / "classic.nc", engine="scipy")
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # zarr says that names of one letter may be stored otherwise one day
+        # zarr says that names of one letter may be stored otherwise one day
+        warnings.simplefilter("ignore")
         labels.to_zarr(folder / "z.zarr", encoding={"z": {"chunks": (4, 6)}})
     best = epl.minimize(epl.Draws(Z, items=NAMES), rng=1)
     best.save(folder / "best.json")

@@ -6,18 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.sparse import csr_array
 
 import epluribus as epl
 from epluribus.cli import main
-from epluribus.models import (
-    GaussianMixture,
-    LatentBlockModel,
-    PoissonMixture,
-    StochasticBlockModel,
-)
+from epluribus.models import StochasticBlockModel
 from epluribus.readers.text import read_column, read_groups
-from epluribus.uncertainty import cluster_parameters, health, left_out
 
 
 def test_a_few_cases():
@@ -34,44 +27,6 @@ def test_a_variable_without_draws_is_named_with_its_file(tmp_path):
     xr.Dataset({"z": (("draw", "item"), np.empty((0, 3), dtype=int))}).to_netcdf(path)
     with pytest.raises(ValueError, match=r"'z' of '.*draws.nc' must have at least one draw"):
         epl.read_draws(path)
-
-
-def sample(**options):
-    return epl.sample(GaussianMixture([0.0, 1.0]), n_draws=2, rng=1, **options)
-
-
-def consensus(x):
-    return epl.ConsensusClustering().fit(x)
-
-
-ONE_VARIABLE = xr.Dataset({"z": (("draw", "item"), np.ones((2, 2), int))})
-TWO_LINES = r"'cost' must be .* got array\(\[\[1., 2.\], \[3., 4.\]\]\).$"
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: StochasticBlockModel([[0], [0, 0]]), TypeError, "'adjacency' must be an array, with"),
-        (lambda: consensus([[0], [0, 0]]), TypeError, "'X' must be an array, with rows of one length"),
-        (lambda: epl.losses.vi(np.array([[1.0, 2.0], [3.0, 4.0]])), ValueError, TWO_LINES),
-        (lambda: PoissonMixture(np.array([[2 + 0j]])), TypeError, "'y' must be numbers"),
-        (lambda: consensus(ONE_VARIABLE), TypeError, "'X' must be an array"),
-        (lambda: StochasticBlockModel(csr_array((2, 3))), ValueError, "'adjacency' must be a square"),
-        (lambda: epl.draws.soft_psm(ONE_VARIABLE), ValueError, "'probabilities' has no probabilities"),
-        (lambda: LatentBlockModel([[0], [0, 0]]), TypeError, "'matrix' must be an array, with rows"),
-        (
-            lambda: cluster_parameters([0], [[0]], parameters=False, raw_labels=False),
-            ValueError,
-            "'parameters' must have shape",
-        ),
-        (lambda: sample(checkpoint=7), TypeError, "'checkpoint' must be a path; got 7"),
-        (lambda: health(np.array([0, 1]), [[0, 1]]), TypeError, "'best' must be an Estimate, as min"),
-        (lambda: left_out(np.array([0, 1]), [[0, 1]]), TypeError, "'best' must be an Estimate, as m"),
-    ],
-)  # fmt: skip
-def test_arguments_that_are_wrong(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
 
 
 def test_pairs_and_columns_that_are_not_text(tmp_path):

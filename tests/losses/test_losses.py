@@ -11,6 +11,7 @@ from sklearn.metrics import (
 
 import epluribus as epl
 import oracles
+from oracles import xlogx
 
 NAMES = epl.losses.available()
 METRICS = ("binder", "vi", "nvi", "id", "nid", "zero_one")
@@ -87,10 +88,6 @@ def test_symmetric_bounded_and_a_metric(name):
         assert name not in BOUNDED or -1e-12 <= value <= 1 + 1e-12
     for a, b, c in np.random.default_rng(3).integers(4, size=(50, 3, 8)) if name in METRICS else ():
         assert epl.loss(a, c, name) <= epl.loss(a, b, name) + epl.loss(b, c, name) + 1e-12
-
-
-def xlogx(n):
-    return n * math.log2(n) if n else 0.0
 
 
 def vi_f0(joint, size, group, n_items):

@@ -71,14 +71,8 @@ def test_every_form_gives_the_same_network(tmp_path):
         assert not read.directed
     plain = read_network(sparse.csr_matrix(A))
     assert plain.names is None
-    matrices = (
-        A,
-        A.tolist(),
-        A.astype(bool),
-        A.astype(float),
-        sparse.csr_array(A),
-        sparse.coo_matrix(A),
-    )
+    matrices = [A, A.tolist(), A.astype(bool), A.astype(float)]
+    matrices += [sparse.csr_array(A), sparse.coo_matrix(A)]
     edges = np.argwhere(np.triu(A))
     numbers = edges, edges[:, ::-1].astype(float), [tuple(edge) for edge in edges.tolist()]
     models = [StochasticBlockModel(form) for form in (*forms(tmp_path).values(), *matrices)]
@@ -146,15 +140,8 @@ def test_a_bipartite_network_in_every_form_is_one_matrix(tmp_path):
     frame = pd.DataFrame([[0, 1], [1, 1], [1, 0]], ["ann", "bob", "cid"], ["milk", "tea"])
     numbers = pd.DataFrame({"user": [7, 8, 8, 9], "item": [31, 31, 30, 30]})
     assert LatentBlockModel([(7, 31), (8, 30)]).sides[0].items == ("7", "8")
-    for form in (
-        pairs,
-        set(pairs),
-        iter(pairs),
-        graph,
-        frame,
-        tmp_path / "p.csv",
-        tmp_path / "m.csv",
-    ):
+    files = tmp_path / "p.csv", tmp_path / "m.csv"
+    for form in (pairs, set(pairs), iter(pairs), graph, frame, *files):
         model = LatentBlockModel(form)
         rows, columns = (side.items for side in model.sides)
         assert (sorted(rows), sorted(columns)) == (["ann", "bob", "cid"], ["milk", "tea"])
@@ -163,10 +150,8 @@ def test_a_bipartite_network_in_every_form_is_one_matrix(tmp_path):
     named = LatentBlockModel(numbers)
     assert (named.sides[0].items, named.sides[1].items) == (("7", "8", "9"), ("30", "31"))
     weighted = [("a", "x", 2.5), ("a", "x", 1), ("b", "y", 1)]
-    assert LatentBlockModel(weighted, ignore_weights=True)._matrix.toarray().tolist() == [
-        [1, 0],
-        [0, 1],
-    ]
+    kept = LatentBlockModel(weighted, ignore_weights=True)._matrix.toarray()
+    assert kept.tolist() == [[1, 0], [0, 1]]
     with pytest.raises(ValueError, match="'matrix' must hold only 0 and 1.*Give ignore_weights"):
         LatentBlockModel(weighted)
     with pytest.raises(ValueError, match="every node needs the attribute 'bipartite'"):
@@ -258,6 +243,13 @@ def test_bad_files_are_refused(tmp_path, text, message):
         StochasticBlockModel(tmp_path / "b.graphml")
 
 
+def test_names_in_graphml_are_those_of_its_nodes(tmp_path):
+    graph = nx.Graph([("n0", "n1"), ("n1", "n2")])
+    nx.set_node_attributes(graph, {"n0": "ann", "n1": "bob", "n2": "cid"}, "name")  # as igraph does
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+    assert StochasticBlockModel(tmp_path / "a.graphml").sides[0].items == ("ann", "bob", "cid")
+
+
 @pytest.mark.parametrize("z", [(0, 1, 2), (0, 0, 1), (0, 1, 0)])
 def test_degrees_are_integrated_out(z):
     # By quadrature over propensities and rates, which shares no formula with the closed form.
@@ -309,11 +301,8 @@ ARROWS = nx.DiGraph([(0, 1), (1, 0)])
         (nx.disjoint_union(nx.path_graph(3), nx.empty_graph(1)), {}, (4, 2, False)),
         (ARROWS, {}, (2, 2, True)),
         (nx.DiGraph([(0, 1), (1, 2)]), {"directed": False}, (3, 2, False)),
-        (
-            nx.path_graph(3),
-            {"directed": True},
-            (3, 4, True),
-        ),  # an edge without direction: both ways
+        # An edge without direction goes both ways.
+        (nx.path_graph(3), {"directed": True}, (3, 4, True)),
     ],
 )
 def test_networkx_graphs(graph, options, found):
@@ -338,7 +327,7 @@ def test_networkx_graphs_that_are_refused(graph, options, message):
 
 def test_a_graph_becomes_a_matrix_of_zeros_and_ones():
     graph = nx.Graph([("b", "a"), ("a", "c")])
-    graph["a"]["b"]["weight"] = 2.5  # weights do not matter
+    graph["a"]["b"]["weight"], graph["a"]["c"]["weight"] = 2.5, 0.0  # weights do not matter
     assert graph_to_matrix(graph).toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     loops = nx.MultiDiGraph([(0, 1), (0, 1), (1, 1)])
     assert graph_to_matrix(loops).toarray().tolist() == [[0, 1], [0, 1]]

@@ -56,27 +56,6 @@ def test_more_clusters_than_allowed_have_probability_zero():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: PartitionPrior(0.0), "'concentration' must be a finite number above 0; got 0.0"),
-        (lambda: PartitionPrior(1.0, "poison"), "'on_k' must be one of .*Did you mean 'poisson'"),
-        (lambda: PartitionPrior(1.0, k_max=0), "'k_max' must be at least 1; got 0"),
-        (lambda: PitmanYor(1.0, 1.0), "'discount' must be at least 0 and below 1; got 1.0"),
-        (lambda: PitmanYor(-0.6, 0.5), "'concentration' must be above minus the discount, -0.5"),
-        (
-            lambda: GaussianMixture([1.0], prior=DirichletProcess(), alpha=1),
-            "'alpha' belongs to the named priors; 'prior' is a DirichletProcess",
-        ),
-        (lambda: GaussianMixture([1.0], prior=3), "'prior' must be a name or an object"),
-        (lambda: GaussianMixture([1.0], prior="unifrom"), "Did you mean 'uniform'"),
-    ],
-)
-def test_bad_arguments(make, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        make()
-
-
-@pytest.mark.parametrize(
     "prior",
     [
         PartitionPrior(0.5, "uniform", 50),

@@ -16,7 +16,7 @@ from parsed_page import Page, noisy
 def _few_losses():
     """The slow losses have no part in what is tested here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "ALL_LOSSES", 0)
+        patch.setattr(facts, "_ALL_LOSSES", 0)
         yield
 
 
@@ -163,11 +163,7 @@ def test_an_ensemble_has_no_draws_chains_or_probabilities(equal, undecided):
     rng = np.random.default_rng(2)
     z = noisy(20, 30, 3, rng, n_chains=1)[0]
     draws = epl.Draws(z[:1].repeat(5, 0) if equal else z, kind="ensemble")
-    best = (
-        epl.minimize(draws, rng=1)
-        if undecided is None
-        else epl.minimize(draws, undecided=0.05, rng=1)
-    )
+    best = epl.minimize(draws, undecided=undecided, rng=1)
     words = own_words(render(best, draws, rng=1, call="(the call)"))
     taboo = r"\b(draw|chain|probabilit|posterior|credible|expected|sampler|R-hat)"
     assert not re.search(taboo, words, re.IGNORECASE), words

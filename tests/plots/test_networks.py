@@ -123,14 +123,6 @@ def test_networks_of_every_kind_are_one_matrix(directed):
         assert len(places(plots.network(np.arange(12) % 3, kind))) == 12
 
 
-def test_weights_and_parallel_edges_of_a_graph_are_one_link():
-    nx = pytest.importorskip("networkx", reason="networkx is not installed")
-    graph = nx.MultiGraph([("p", "q"), ("p", "q"), ("r", "r")])
-    graph.add_edge("q", "r", weight=0.0)
-    shown = plots.blocks([0, 0, 1], graph).images[0].get_array()
-    assert shown.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 1]]
-
-
 def test_edges_are_a_network(tmp_path):
     best = epl.minimize(epl.Draws([[0, 0, 1]] * 2, items=["a", "b", "c"]), rng=0)
     (tmp_path / "edges.csv").write_text("from,to\nc,a\nb,a\n")

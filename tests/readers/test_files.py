@@ -1,4 +1,5 @@
 import gzip
+import io
 import warnings
 
 import numpy as np
@@ -47,6 +48,11 @@ def test_npy(tmp_path):
     check(tmp_path / "z.npy")
 
 
+STREAM = io.BytesIO()
+np.save(STREAM, np.zeros((3, 4), int))
+NPY = STREAM.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -69,6 +75,8 @@ def test_npy(tmp_path):
         ("comma.csv", b"a;b\n1,0;2,0\n", "decimal points; the line '1,0;2,0'"),
         ("comma.csv", b"1,0 2,0\n1,0 1,0\n", "decimal points; the line '1,0 2,0'"),
         ("header.csv", b'"ann","bob","cy"\n', "has a header but no rows"),
+        ("z.npy", NPY.replace(b"}", b"("), "z.npy' could not be read as NumPy data"),
+        ("z.npy", NPY + bytes(8), "its header speaks of 224 bytes, and it has 232"),
     ],
 )
 def test_bad_files_are_refused_in_words(name, content, message, tmp_path):

@@ -142,17 +142,20 @@ def test_zarr_that_is_damaged(tmp_path):
         epl.read_draws(path)
 
 
-def test_the_header_of_an_npy_file_that_does_not_end(tmp_path):
-    path = tmp_path / "z.npy"
-    np.save(path, np.zeros((3, 4), int))
-    path.write_bytes(path.read_bytes().replace(b"}", b"("))
-    with pytest.raises(ValueError, match=r"z.npy' could not be read as NumPy data"):
-        epl.read_draws(path)
+def test_names_with_leading_zeros_are_no_entries_of_a_variable(read):
+    found = read("person.01,person.02,person.03\n1,1,2\n1,2,2\n")
+    assert found.items == ("person.01", "person.02", "person.03")
 
 
-def test_an_npy_file_that_is_longer_than_its_header_says(tmp_path):
-    np.save(tmp_path / "z.npy", np.zeros((3, 4), int))
-    with (tmp_path / "z.npy").open("ab") as stream:
-        stream.write(bytes(8))
-    with pytest.raises(ValueError, match=r"its header speaks of 224 bytes, and it has 232"):
-        epl.read_draws(tmp_path / "z.npy")
+@pytest.mark.parametrize("as_is", [str, object])
+def test_noise_may_be_written_as_a_word(as_is):
+    z = np.array([[0, 0, -1], [1, -1, -1], [0, 0, 1]])
+    assert epl.Draws(z.astype(as_is), noise="missing").n_seen.tolist() == [2, 1, 3]
+    assert epl.Draws(z.astype(as_is), noise="alone").n_clusters.tolist() == [2, 3, 2]
+
+
+def test_many_chains_of_few_draws_are_doubted():
+    with pytest.warns(
+        UserWarning, match="read as 90 chains of 4 draws: its dimensions must be chains"
+    ):
+        epl.Draws(np.zeros((90, 4, 3), dtype=int))

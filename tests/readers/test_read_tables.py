@@ -106,6 +106,8 @@ def test_frames():
     same(epl.Draws(wide.set_index(index)))
     same(epl.Draws(wide.astype("Int64").astype("category")), chains=1)
     assert epl.Draws(wide, weights=np.arange(10), burn=1).draw_weights[0] == 1
+    numbered = wide.set_axis(["X1", "X2", "X3", "X4"], axis=1).assign(K=2)  # as R names them
+    same(epl.Draws(numbered, var="X"), chains=1)
     r = ("anna", "anna.1", "bo", "bo.1")  # R makes names unique with a number
     assert epl.Draws(wide.set_axis(r, axis=1)).items == r
 

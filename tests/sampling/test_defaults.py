@@ -25,6 +25,23 @@ def test_one_correlated_normal_is_one_cluster():
     assert best.n_clusters == 1
 
 
+def test_heavy_tails_are_told_where_they_split_a_group():
+    rng = np.random.default_rng(1)
+    centers = np.repeat([[0.0] * 5, [12.0] * 5], 300, axis=0)
+    normal = rng.normal(size=centers.shape)
+    heavy = normal / np.sqrt(rng.chisquare(3, (600, 1)) / 3)  # Student, 3 degrees of freedom
+    for y, told in ((normal + centers, False), (heavy + centers, True)):
+        model = GaussianMixture(y)
+        trace = epl.sample(model, n_draws=100, rng=1)
+        assert ("heavy tails or outliers" in str(trace)) == told
+    # Groups of different spreads, and one within another: the model cannot know.
+    far, nested = np.repeat([[1.0], [4.0]], 300, axis=0), np.repeat([[1.0], [5.0]], 300, axis=0)
+    labels = np.repeat([0, 1], 300)
+    assert GaussianMixture(normal * far + centers).remark(labels) == ""
+    assert "perhaps" in GaussianMixture(normal * nested).remark(labels)
+    assert GaussianMixture(normal * nested).remark(np.zeros(600, int)) == ""
+
+
 def test_iris():
     iris = load_iris()
     best = epl.minimize(epl.sample(GaussianMixture(iris.data), n_draws=500, rng=1).draws, rng=1)

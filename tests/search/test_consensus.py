@@ -2,6 +2,7 @@ import pickle
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
@@ -87,9 +88,7 @@ def test_features_are_clustered_here():
     assert not hasattr(base[0], "labels_")  # copies are fitted
     assert len({one.random_state for one in model.estimators_[:2]}) == 2
     assert (model.draws_.n_seen == 42).all()
-    with pytest.raises(
-        AttributeError, match=r"'AgglomerativeClustering' object has no attribute 'predict'"
-    ):
+    with pytest.raises(TypeError, match="must be able to predict; AgglomerativeClustering is not"):
         model.predict(POINTS)
     for wrong in ({"estimators": KMeans(3)}, {"estimators": ["kmeans"]}):
         with pytest.raises(TypeError, match=r"'estimators' must be a list of clusterers"):
@@ -174,3 +173,26 @@ def test_a_missing_scikit_learn_is_named(monkeypatch):
     with pytest.raises(ImportError, match=message):
         _ = epl.ConsensusClustering
     assert "ConsensusClustering" in dir(epl)
+
+
+def test_the_same_seed_is_not_used_twice():
+    kmeans = KMeans(5, n_init=1, random_state=3)
+    model = epl.ConsensusClustering(estimators=[kmeans], n_fits=8, random_state=1).fit(POINTS)
+    assert model.draws_.n_distinct > 1
+    assert model.estimators_[0].random_state == 3
+
+
+def test_rows_of_a_frame_keep_their_names():
+    frame = pd.DataFrame(X, index=[f"p{i}" for i in range(60)])
+    apart = epl.Constraints(cannot_link=[("p0", "p1")])
+    model = epl.ConsensusClustering(constraints=apart, random_state=1).fit(frame)
+    assert model.estimate_.items == tuple(frame.index)
+    assert model.labels_[0] != model.labels_[1]
+    with pytest.raises(ValueError, match="must be at most 60, the samples; got 400"):
+        epl.ConsensusClustering(n_clusters=400).fit(X)
+
+
+def test_samples_without_any_label_are_named():
+    noise = epl.ConsensusClustering(estimators=[DBSCAN(0.01)], noise="missing")
+    with pytest.raises(ValueError, match=r"Sample 0 .* has no label in any base clustering"):
+        noise.fit(POINTS)

@@ -229,15 +229,6 @@ def test_which_partitions_and_sets_are_allowed():
     assert np.flatnonzero(rules.allowed_sets()).tolist() == [0b0011, 0b1100]
 
 
-def test_other_things_are_no_constraints():
-    with pytest.raises(TypeError, match="'constraints' must be a Constraints"):
-        epl.minimize([[0, 0, 1]], constraints={"must_link": [(0, 1)]})
-    assert (
-        repr(Constraints(must_link=[(0, 1)], min_size=2))
-        == "Constraints(must_link=[(0, 1)], min_size=2)"
-    )
-
-
 def test_certificates_with_constraints_hold():
     z = np.random.default_rng(2).integers(0, 2, (9, 6))
     few = minimize(z, cannot_link=[(0, 1)])

@@ -11,7 +11,9 @@ from epluribus._parallel import NEVER
 from epluribus.search.local import make_state
 from epluribus.search.problem import Problem
 from epluribus.search.state import Bounds
-from search_cases import LOSSES, sample
+from strategies import sample
+
+LOSSES = epl.losses.available()
 
 
 def greedy_oracle(name, labels, z, orders):
@@ -72,10 +74,6 @@ def test_greedy_obeys_k_max():
         start = np.arange(30) % k_max
         for name in ("vi", "nid"):
             assert epl.search.greedy(z, start, name, k_max=k_max, rng=1).n_clusters <= k_max
-    with pytest.raises(ValueError, match=r"'start' must have at most k_max=2 clusters; it has 30"):
-        epl.search.greedy(z, np.arange(30), k_max=2)
-    with pytest.raises(ValueError, match=r"'k_max' must be at least 1; got 0. None means no bound"):
-        epl.search.greedy(z, np.zeros(30), k_max=0)
 
 
 def test_greedy_opens_clusters_beyond_its_room():
@@ -103,8 +101,6 @@ def test_recombine_parts_what_single_moves_cannot():
     run = epl.search.recombine(z, [stuck, z[0]], "vi", rng=0)
     np.testing.assert_array_equal(run.labels, truth)
     assert run.expected_loss == 0.0
-    with pytest.raises(ValueError, match=r"'partitions' must hold at least one partition"):
-        epl.search.recombine(z, [])
 
 
 @pytest.mark.parametrize("name", ["vi", "nvi"])

@@ -18,17 +18,16 @@ from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.starts import Start, few_draws, make_start
 from epluribus.settings import NO_BOUNDS
-from search_cases import LOSSES, sample
+from oracles import xlogx
+from strategies import sample
+
+LOSSES = epl.losses.available()
 
 
 @pytest.fixture
 def searching(monkeypatch):
     """Samples of few items are searched like all others, instead of being solved exactly."""
     monkeypatch.setattr(sys.modules["epluribus.search._minimize"], "MAX_ITEMS", 0)
-
-
-def xlogx(n):
-    return n * math.log2(n) if n else 0.0
 
 
 def root_of_vi(joint, size, group, n_items):
@@ -149,7 +148,7 @@ def test_runs_say_on_how_many_draws_their_losses_are():
 @pytest.mark.parametrize("name", LOSSES)
 def test_few_items_are_enumerated(name):
     """Wild samples, on which a search can miss: with few items the answer is exact."""
-    for seed in range(20):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         n = 7 + seed % (6 if epl.losses.get(name).linear else 3)
         z = rng.integers(rng.integers(1, 8), size=(int(rng.integers(1, 15)), n))
@@ -248,10 +247,6 @@ def test_given_starts():
     assert names[:2] == ["given", "given"]
     assert "given" not in names[2:]
     assert three.n_clusters <= 2
-    with pytest.raises(ValueError, match=r"'starts' must be one or more of .* it is empty"):
-        epl.minimize(z, starts=[])
-    with pytest.raises(ValueError, match=r"'starts' must be one of 'draws'.*got 'drwas'. Did you"):
-        epl.minimize(z, starts="drwas")
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -361,41 +356,6 @@ def test_progress(name):
         epl.minimize(sample(), progress="yes")
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"k": 0}, ValueError, "'k' must be at least 1; got 0"),
-        ({"k": 31}, ValueError, "'k' must be at most the number of items, 30; got 31"),
-        (
-            {"k": 2, "k_max": 3},
-            ValueError,
-            r"Give 'k' \(exactly\) or 'k_max' \(at most\), not both; got 2 and 3",
-        ),
-        (
-            {"k": 2, "k_min": 1},
-            ValueError,
-            r"Give 'k' \(exactly\) or 'k_min' \(at least\), not both; got 2 and 1",
-        ),
-        ({"k_min": 0}, ValueError, "'k_min' must be at least 1; got 0"),
-        ({"k_min": 4, "k_max": 3}, ValueError, "'k_min' must be at most 'k_max'; got 4 and 3"),
-        ({"k_min": 31}, ValueError, "'k_min' must be at most the number of items, 30; got 31"),
-        ({"k_max": 0}, ValueError, "'k_max' must be at least 1; got 0. None means no bound"),
-        ({"k_max": 2.5}, TypeError, "'k_max' must be an integer; got 2.5"),
-        ({"k_max": True}, TypeError, "'k_max' must be an integer; got True"),
-        ({"n_starts": 0}, ValueError, "'n_starts' must be at least 1"),
-        ({"n_jobs": 0}, ValueError, "'n_jobs' must be at least 1; got 0. -1 means all cores"),
-        ({"search": "gredy"}, ValueError, "'search' must be one of .*Did you mean 'greedy'"),
-        ({"rng": "seed"}, TypeError, "'rng' must be None, a non-negative integer"),
-        ({"rng": -1}, ValueError, "'rng' must be None, a non-negative integer"),
-        ({"time_limit": 0}, ValueError, "'time_limit' must be a finite number above 0"),
-        ({"loss": ["vi"]}, TypeError, "'loss' must be one loss, by name or a Loss"),
-    ],
-)
-def test_bad_options_are_refused_in_words(options, error, message):
-    with pytest.raises(error, match=message):
-        epl.minimize(sample(), **options)
-
-
 # --- several losses ---
 
 
@@ -422,11 +382,6 @@ def test_several_losses_in_one_call():
     ]
     assert "E: expected loss under each loss" in str(table)
     assert table.to_pandas()["binder"].tolist() == table.expected_losses[:, 1].tolist()
-    for wrong in ([], "vi"):
-        with pytest.raises(TypeError, match="'losses' must be a list of losses"):
-            epl.search.minimize_all(z, wrong)
-    with pytest.raises(ValueError, match="'undecided' must be used with one loss"):
-        epl.search.minimize_all(z, names, undecided=1.0)
 
 
 def test_one_loss_helps_another_out_of_a_trap():
@@ -474,21 +429,3 @@ def test_another_order_of_summation_is_no_better_partition():
     found = [replace(one, expected_loss=one.expected_loss * (1 + 1e-11)) for one in found]
     again = comparison._compared(epl.Draws(z), found, np.random.default_rng(1))
     assert again.names == ("vi", "binder")
-
-
-def test_zero_one_finds_the_mode():
-    z = [[0, 0, 1], [0, 1, 1], [0, 1, 1], [0, 1, 2]]
-    best = epl.minimize(z, "zero_one", rng=0)
-    assert best.labels.tolist() == [1, 0, 0]
-    assert best.expected_loss == 0.5
-
-
-def test_printing():
-    best = epl.minimize(sample(), rng=0)
-    text = str(best)
-    assert text.splitlines()[0] == f"{best.n_clusters} clusters of 30 items"
-    assert "(vi, 60 draws)" in text
-    assert "Estimate(n_clusters=" in repr(best)
-    assert "Run(expected_loss=" in repr(best.runs[0])
-    many = epl.minimize(np.arange(40)[None], rng=0)
-    assert "and 28 more" in str(many)

@@ -139,48 +139,9 @@ def test_what_an_estimate_says_and_keeps(tmp_path):
     assert "vi_lb" not in page.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("matrix", "error", "words"),
-    [
-        (MATRIX[:2], ValueError, "must be a square matrix, items by items; got shape (2, 3)"),
-        (np.zeros((0, 0)), ValueError, "got shape (0, 0)"),
-        (MATRIX + 0.5, ValueError, "must hold probabilities, from 0 to 1; entry (0, 0) is 1.5"),
-        (-MATRIX, ValueError, "entry (0, 0) is -1"),
-        (np.where(MATRIX == 0.2, np.nan, MATRIX), ValueError, "entry (1, 2) is nan"),
-        (np.ma.masked_equal(MATRIX, 0.2), ValueError, "entry (1, 2) is nan"),
-        (csr_array(MATRIX * 2), ValueError, "entry (0, 0) is 2"),
-        (1 - MATRIX, ValueError, "ones on the diagonal; entry (0, 0) is 0. If these are distances"),
-        (np.triu(MATRIX), ValueError, "symmetric; entry (0, 1) is 0.9 and entry (1, 0) is 0."),
-        (object(), TypeError, "must be an array of numbers"),
-    ],
-)
-def test_a_wrong_matrix_is_refused_by_what_is_wrong(matrix, error, words):
-    with pytest.raises(error) as caught:
-        epl.minimize(psm=matrix)
-    assert words in str(caught.value)
-
-
 def test_rounding_in_a_matrix_is_forgiven():
     rounded = MATRIX + np.array([[1e-9, 0, 0], [1e-8, 0, 0], [0, 0, -1e-9]])
     assert epl.minimize(psm=rounded, rng=1).labels.tolist() == [0, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({}, TypeError, "'draws' must be given, or a similarity matrix as 'psm'"),
-        ({"draws": [[0, 0, 1]], "psm": MATRIX}, ValueError, "'draws' cannot be given together"),
-        ({"psm": MATRIX, "undecided": 1}, ValueError, "'undecided' cannot be given together"),
-        ({"psm": MATRIX, "loss": epl.losses.nvi()}, ValueError, "of 'nvi' needs the draws"),
-        ({"psm": MATRIX, "starts": "draws"}, ValueError, "'starts' must be labels"),
-        ({"draws": [[0, 0, 1]], "loss": "vi_lb"}, ValueError, "only for a similarity matrix"),
-        ({"draws": [[0, 0, 1]], "loss": epl.losses.vi_lb()}, ValueError, "With draws use 'vi'"),
-    ],
-)
-def test_what_a_matrix_cannot_do_is_said(options, error, words):
-    with pytest.raises(error) as caught:
-        epl.minimize(**options)
-    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("matrix", [MATRIX, csr_array(MATRIX)])

@@ -161,10 +161,3 @@ def test_the_report_says_who_was_left_out():
     assert f"{n} items stayed out of the partition, at a cost of 1 bits each" in page
     assert f"{n} other items" in page
     assert "in which an item may stay undecided at a cost of 1" in page
-
-
-def test_losses_that_are_not_sums_are_refused():
-    with pytest.raises(ValueError, match="'undecided' must be used with 'vi', 'binder'"):
-        epl.minimize(BETWEEN, "nvi", undecided=1.0)
-    with pytest.raises(ValueError, match="'undecided' must be a finite number above 0"):
-        epl.minimize(BETWEEN, undecided=-1.0)

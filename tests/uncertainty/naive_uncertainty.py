@@ -77,12 +77,3 @@ def jaccard(best, z, weights=None):
             stability[g] += weight * top
             found[g] += weight * (top == 1)
     return stability / weights.sum(), found / weights.sum()
-
-
-def minimum(name, z, weights=None, cost=1.0):
-    """The smallest expected loss of all partitions."""
-    rows = np.asarray(z).tolist()
-    return min(
-        oracles.expected_loss(name, labels, rows, weights, cost)
-        for labels in oracles.all_partitions(len(rows[0]))
-    )

@@ -153,3 +153,20 @@ def test_the_table_names_the_numbers_of_a_parameter():
         assert [name for name in frame if name.startswith("mean")] == [f"mean [{n}]" for n in names]
         np.testing.assert_allclose(frame[f"mean [{names[1]}]"], found.mean[:, 1])
         assert f"97.5% [{names[0]}]" in str(found)
+
+
+def test_stacked_samples_and_parameters_of_items():
+    z = xr.DataArray(np.tile([[0, 0, 1], [1, 1, 0]], (2, 5, 1)), dims=("chain", "draw", "item"))
+    mu = xr.DataArray(np.arange(40.0).reshape(2, 10, 2), dims=("chain", "draw", "k"))
+    data = xr.Dataset({"z": z, "mu": mu})
+    flat = data.stack(sample=("chain", "draw"))
+    best = [0, 0, 1]
+    plain = epl.uncertainty.cluster_parameters(best, data, parameters=data["mu"])
+    assert (
+        epl.uncertainty.cluster_parameters(best, flat, parameters=flat["mu"]).mean.tolist()
+        == plain.mean.tolist()
+    )
+    with pytest.raises(ValueError, match="have the dimension 'item' of the items"):
+        epl.uncertainty.cluster_parameters(best, data, parameters=xr.zeros_like(z) + 0.5)
+    with pytest.raises(TypeError, match="'parameters' must be an array of numbers"):
+        epl.uncertainty.cluster_parameters(best, data, parameters="mu")

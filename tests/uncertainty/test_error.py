@@ -30,7 +30,7 @@ def test_independent_draws_have_the_textbook_error():
     assert found.expected_loss == pytest.approx(values.mean())
     assert found.standard_error == pytest.approx(values.std() / np.sqrt(len(values)), rel=0.1)
     assert 3000 < found.ess < 5000
-    assert found.mixed
+    assert found.agreement.agree
     by_chain = values.reshape(2, -1)
     assert found.rhat == pytest.approx(rhat(by_chain))
     assert found.ess == pytest.approx(ess(by_chain, method="mean"))
@@ -81,7 +81,7 @@ def test_chains_that_disagree_are_seen():
     z = noisy(rng, keep=0.95)
     z[1] //= 2  # clusters 0 and 1 are one in the second chain
     found = error(TRUTH, z)
-    assert not found.mixed
+    assert not found.agreement.agree
     assert found.rhat > 1.1
     assert found.ess < 20
     both = [psm(chain) for chain in z]
@@ -178,13 +178,32 @@ def test_two_digits_of_the_error_are_printed(value, error, text):
 def test_too_few_draws_for_an_error():
     found = error([0, 1], [[0, 1], [0, 0]])
     assert np.isnan(found.standard_error)
-    assert not found.mixed
-    assert "too few draws for a standard error" in str(found)
-    assert "too few to say what they are worth" in str(found)
+    assert not found.agreement.agree
+    assert "do not tell its standard error" in str(found)
+    assert "too few, or too much alike, to say what they are worth" in str(found)
     assert "nan" not in str(error([0, 1], [[0, 1]]))
 
 
 def test_one_chain_has_nothing_to_agree_with():
     z = np.random.default_rng(0).integers(2, size=(2, 20, 4))
     assert "chains" not in str(error([0, 0, 1, 1], z[0]))
-    assert "Two chains differ by" in str(error([0, 0, 1, 1], z))
+    assert "Chains 0 and 1 differ by" in str(error([0, 0, 1, 1], z))
+
+
+def test_a_chain_that_does_not_move_says_nothing_about_its_error():
+    same = np.tile([0, 0, 1, 1], (4, 100, 1))
+    found = error([0, 0, 1, 1], same)
+    assert np.isnan(found.standard_error)
+    assert np.isnan(found.ess)
+    assert np.isnan(epl.uncertainty.plausibility([0, 1, 0, 1], same).p_values[0])
+
+
+def test_one_heavy_draw_has_no_error():
+    z = np.random.default_rng(0).integers(3, size=(200, 12))
+    heavy = epl.Draws(z, weights=np.r_[1e4, np.ones(199)])
+    assert "do not tell its standard error" in str(error(z[0], heavy))
+
+
+def test_missing_labels_are_said_where_chains_are_not_compared():
+    z = np.ma.masked_equal(np.random.default_rng(0).integers(-1, 3, (2, 50, 6)), -1)
+    assert "The chains could not be compared." in str(error([0, 0, 1, 1, 2, 2], z))

@@ -64,7 +64,16 @@ def test_several_modes_and_doubtful_items(rng):
 def test_a_support_of_exactly_one_half_is_shown_and_not_called_most():
     draws = [[0, 0, 1, 1], [0, 1, 2, 2]] * 50
     found = health(epl.minimize(draws, "binder", rng=1), draws)
-    assert found.items == "none doubtful (lowest support 0.50)"
+    assert found.items == "2 of 4 doubtful (2 with another likely place)"
+
+
+def test_items_nearly_as_often_elsewhere_are_doubtful(rng):
+    truth = np.repeat([0, 1], 20)
+    z = np.tile(truth, (600, 1))
+    z[:, :5] = rng.random((600, 5)) > 0.57  # five items with either group
+    found = health(epl.minimize(z, rng=1), z)
+    assert found.items == "5 of 40 doubtful (5 with another likely place)"
+    assert found.fine is None  # one chain
 
 
 def test_what_is_not_known(rng):

@@ -1,6 +1,7 @@
 """P-values of partitions and credible sets: against the formulas, and against posteriors known by enumeration."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import epluribus as epl
@@ -101,11 +102,38 @@ def test_several_partitions_are_named():
     z = (np.random.default_rng(1).random((200, 9)) < 0.1) ^ (np.arange(9) < 4)
     draws = epl.Draws(z.astype(int), items=list("abcdefghi"))
     best = epl.minimize(draws, rng=1)
-    expert = dict(
-        zip("ihgfedcba", [1, 1, 1, 1, 1, 0, 0, 0, 0], strict=True)
-    )  # by name, in another order
+    expert = dict(zip("ihgfedcba", [1] * 5 + [0] * 4, strict=True))  # by name, in another order
     found = plausibility({"best": best, "expert": expert, "apart": np.arange(9)}, draws)
     assert found.names == ("best", "expert", "apart")
     assert found.p_values[0] == found.p_values[1] > 0.5 > 0.05 > found.p_values[2]
     assert found.to_pandas().index.tolist() == ["best", "expert", "apart"]
     assert "apart" in str(found)
+
+
+def test_a_high_p_value_says_no_more_than_it_knows():
+    rng = np.random.default_rng(1)
+    truth = np.repeat(np.arange(4), 10)
+    z = np.where(rng.random((1000, 40)) < 0.25, rng.integers(4, size=(1000, 40)), truth)
+    merged = np.where(
+        truth == 1, 0, truth
+    )  # in the middle, though no draw has these three clusters
+    text = str(plausibility(merged, z))
+    assert "nearer to the draws than any of them, in their middle" in text
+    assert "near is not supported" in text
+    assert "of the draws are as far from the others" in str(plausibility(z[0], z))
+
+
+def test_the_loss_is_that_of_all_partitions_or_vi():
+    rng = np.random.default_rng(1)
+    z = ALL[sticky(posterior([5], 2.0), 600, rng)]
+    binder, vi = (epl.minimize(z, name, rng=1) for name in ("binder", "vi"))
+    assert plausibility([binder, binder], z).loss.name == "binder"
+    assert plausibility([binder, vi], z).loss.name == "vi"
+    assert plausibility({"mine": binder, "yours": ALL[5]}, z).loss.name == "vi"
+
+
+def test_a_table_of_labels_is_matched_by_its_items():
+    rng = np.random.default_rng(1)
+    draws = epl.Draws(ALL[rng.choice(len(ALL), 600, p=posterior([5], 2.0))], items=list("abcdef"))
+    table = pd.DataFrame({"item": list("fedcba"), "cluster": ALL[5][::-1]})
+    assert plausibility(table, draws).p_values[0] == plausibility(ALL[5], draws).p_values[0] > 0.1

@@ -88,10 +88,14 @@ def test_proves_samples_with_items_in_doubt(n_items):
     found = epl.certificate(best, draws, time_limit=None)
     assert found.verdict == "proved optimal"
     assert found.method == "prices of items, checked for all clusters"
+
+
+def test_the_proof_needs_the_best_partition_and_no_number_of_threads():
+    draws = epl.Draws(in_doubt(np.random.default_rng(4), 60, 120, 14))
+    best = epl.minimize(draws, rng=1)
     given = (draws, best.labels, best.expected_loss, 1.0)
     assert set_bound(*given, Stopper(), 1) == set_bound(*given, Stopper(), 2)
-    # A worse partition is not proved optimal.
-    other = np.where(np.arange(n_items) == 0, 1 - best.labels, best.labels)
+    other = np.where(np.arange(60) == 0, 1 - best.labels, best.labels)
     worse = epl.certificate(other, draws, time_limit=None)
     assert not worse.proved
     assert worse.lower_bound <= best.expected_loss * (1 + 1e-12)

@@ -44,3 +44,11 @@ def test_halves_are_those_of_each_chain():
     np.testing.assert_array_equal(found.labels, [a, a, b, a])
     one = stability([[0, 0, 1]], other_losses=[])
     assert one.settings == ("all draws", "second half", "another seed")
+
+
+def test_halves_of_an_ensemble_are_random():
+    two = np.repeat([[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]], 20, axis=0)
+    table = epl.uncertainty.stability(epl.Draws(two, kind="ensemble"), other_losses=[], rng=1)
+    assert table.settings == ("all clusterings", "one half", "other half", "another seed")
+    in_order = epl.uncertainty.stability(two, other_losses=[], rng=1)
+    assert in_order.distances[1:3].max() > 0

@@ -54,42 +54,6 @@ def test_names_and_words():
     assert "too few draws" in str(epl.uncertainty.probability([[0, 0]], together=[0, 1]))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({}, ValueError, "'together' or 'apart' must name items"),
-        (
-            {"together": []},
-            ValueError,
-            "'together' must hold pairs or groups of two or more different items; got []",
-        ),
-        ({"together": [0]}, ValueError, "two or more different items; got [0]"),
-        (
-            {"apart": [1, 1]},
-            ValueError,
-            "'apart' must hold pairs or groups of two or more different items",
-        ),
-        ({"together": [0, 3]}, ValueError, "by number, 0 to 2, or by name; got 3"),
-        ({"together": [0, -1]}, ValueError, "got -1"),
-        ({"together": [0, 1.5]}, ValueError, "got 1.5"),
-        ({"together": [0, True]}, ValueError, "got True"),
-        ({"together": [0, "ann"]}, ValueError, "got 'ann'. The draws have no names"),
-        ({"together": [0, [1, 2]]}, TypeError, "one of its entries is 0"),
-        ({"apart": "ann"}, TypeError, "'apart' must be a list of pairs or groups of items"),
-    ],
-)
-def test_what_cannot_be_stated(options, error, words):
-    with pytest.raises(error) as caught:
-        epl.uncertainty.probability([[0, 0, 1], [0, 1, 1]], **options)
-    assert words in str(caught.value)
-
-
-def test_an_unknown_name_is_refused():
-    draws = epl.Draws([[0, 0]], items=["ann", "bob"])
-    with pytest.raises(ValueError, match="got 'cy'. The draws have names such as 'ann'"):
-        epl.uncertainty.probability(draws, together=["ann", "cy"])
-
-
 def test_only_draws_that_saw_the_items_count():
     draws = epl.Draws([[0, 0, 1], [0, None, 1], [0, 1, None], [None, 2, 2]])
     assert float(epl.uncertainty.probability(draws, together=[0, 1])) == 0.5

@@ -28,9 +28,8 @@ def test_names_out_and_in(tmp_path):
 
 @given(st.lists(st.text(min_size=1), min_size=2, max_size=5, unique=True))
 def test_any_names(tmp_path_factory, names):
-    names = [
-        name.encode(errors="replace").decode() for name in names
-    ]  # half a character is not text
+    # Half a character is not text.
+    names = [name.encode(errors="replace").decode() for name in names]
     path = tmp_path_factory.mktemp("names") / "labels.csv"
     write_csv(path, [["item", "cluster"], *([name, 0] for name in names)])
     assert [str(name) for name in read_labels(path).index] == (

@@ -24,7 +24,7 @@ columns."""
 REMOVE, ADD, PREDICT, WEIGH = range(4)
 """What a move asks of a model; see `likelihood`."""
 
-LABEL, SIZE, ORDER, PLACE, COUNT, LINKS, LINKS_IN, MEMBER, TARGET = range(9)
+LABEL, SIZE, ORDER, PLACE, COUNT, LINKS, LINKS_IN, MEMBER, TARGET, LINKED = range(10)
 """Rows of `own`: the cluster of each item, -1 while it is out; the number of items of each cluster; the numbers of
 the clusters, those in use first; the place of each in that row; at 0 the number K of clusters in use, at 1 the largest
 possible one. And work space: the edges between a prepared item and each cluster, outgoing or all, and incoming; the
@@ -68,7 +68,7 @@ class State(NamedTuple):
     stat: FloatArray
     """The statistics of all clusters, which the model changes; all 0 before any item is in."""
     own: IntArray
-    """(9, n_items + 1) the partition."""
+    """(10, n_items + 1) the partition."""
     other: IntArray
     """The same of the items at the other ends of links: those of the other side, or this array."""
     logs: FloatArray

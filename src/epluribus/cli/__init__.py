@@ -114,6 +114,8 @@ def _shell_message(error: Exception, args: Namespace) -> str:
             rf"'{name}'(?= must| is\b| puts)|(?<=at most )'{name}'", f"'{option}'", message
         )
         message = re.sub(rf"\b{name}=True\b", option, message)
+        if "_" in name:  # rarely that of an item or a column
+            message = message.replace(f"'{name}'", f"'{option}'")
     # Advice that is a call in Python is of no use here, unless it names an option or a command, too.
     first, *rest = re.split(r"(?<=[.?]) (?=[A-Z'])", message)
     call = re.compile(r"\w\([^)]*\)")

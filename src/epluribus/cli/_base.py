@@ -23,15 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-import epluribus as epl
 from epluribus._files import STREAM
 from epluribus._parallel import INTERRUPTED
 from epluribus._validate import check_choice
 from epluribus._version import __version__
-from epluribus.models.prior import NAMES
-from epluribus.readers import NOISE
-from epluribus.sampling.moves import SCHEDULES
-from epluribus.search._minimize import SEARCHES
 
 Run: TypeAlias = Callable[[Namespace], int | None]
 """What carries out a command; it returns the exit code, or None for 0."""
@@ -44,19 +39,6 @@ _ARGUMENT = re.compile(
     r"^((?:-\w )?[\w-]+) \((\w+)(?:, (required|default [^)]*))?\): ", re.MULTILINE
 )
 """How the line of an argument begins: '--burn (int, default 0): '."""
-_VALUES: dict[str, Sequence[str]] = {
-    "--loss": epl.losses.available(),
-    "--noise": NOISE,
-    "--search": SEARCHES,
-    "--prior": (*NAMES, "paper"),
-    "--covariance": ("full", "diagonal"),
-    "--moves": SCHEDULES,
-    "--header": ("yes", "no"),
-    "model": ("gaussian", "poisson", "bernoulli", "categorical", "sbm", "poisson-sbm", "dcsbm", "lbm"),
-    "study": ("galaxies", "congress", "blogs"),
-    "shell": ("bash", "zsh", "tcsh"),
-}  # fmt: skip
-"""What the shell completes. The library checks the values, and its errors suggest the nearest one."""
 
 
 class Argument(NamedTuple):
@@ -71,8 +53,8 @@ class Argument(NamedTuple):
     help: str
     """The line of ``--help`` about it."""
 
-    def add_to(self, parser: argparse.ArgumentParser, files: Any) -> None:
-        """Add the argument to a parser of argparse; see `make_parser` for `files`."""
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Add the argument to a parser of argparse."""
         default = (self.rule or "").partition("default ")[2]
         words = f"{self.help} (default: {default})" if default else self.help
         # argparse refuses a type for a switch, and converts defaults itself.
@@ -84,11 +66,7 @@ class Argument(NamedTuple):
             settings |= {"metavar": self.names[0].upper(), "nargs": nargs}
         else:
             settings |= {"required": self.rule == "required", "default": default or None}
-        if files is not None and self.names[-1] in _VALUES:
-            settings["choices"] = _VALUES[self.names[-1]]
-        action = parser.add_argument(*self.names, **settings)
-        if files is not None and settings.get("type") is Path:
-            action.complete = files  # type: ignore[attr-defined]  # where shtab looks for it
+        parser.add_argument(*self.names, **settings)
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[list[str], list[Argument]]:
@@ -127,12 +105,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}. '{self.prog} --help' explains the arguments.\n")
 
 
-def make_parser(files: Any = None) -> argparse.ArgumentParser:
-    """The parser of all commands.
-
-    `files` is given only to make a completion script: it is shtab's way to complete the name of a file. Values
-    such as the names of losses are then choices, which otherwise would refuse 'vi(cost=0.5)'.
-    """
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
     parser = _Parser(
         prog="epluribus",
         description="One optimal partition out of many posterior draws of cluster labels.",
@@ -146,7 +120,7 @@ def make_parser(files: Any = None) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=summary, description=description, epilog=example)
         made.set_defaults(run=run, command=name)
         for argument in arguments:
-            argument.add_to(made, files)
+            argument.add_to(made)
     return parser
 
 

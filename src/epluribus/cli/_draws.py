@@ -63,13 +63,15 @@ def read_draws(args: Namespace) -> Draws:
     --var (text): name of the variable in a file that has several
     --missing (text): a label that stands for a missing one; empty cells and NA always do
     --noise (text): what -1 means: alone (default), together or missing
+    --ensemble (switch): the draws are clusterings without order, chains or probabilities
     """
     # A number stands for that number, anything else for a word.
     mark: Any = args.missing
     with suppress(TypeError, ValueError):
         mark = int(mark)
     options = given(args, "burn thin var noise")
-    draws = epl.read_draws(args.draws, missing=mark, **options)
+    kind = "ensemble" if args.ensemble else None
+    draws = epl.read_draws(args.draws, missing=mark, kind=kind, **options)
     # If the reader chose the variable, the user is shown which one, so that a wrong choice is noticed.
     if draws.variable is not None and args.var is None:
         cli.remark(f"labels are read from the variable '{draws.variable}'")
@@ -176,7 +178,7 @@ def _deliver(args: Namespace, data: Any, text: str, table: Any, write: Any) -> N
         return
     if args.out is not None:
         write(args.out)
-        text += f"\n  labels written to {args.out}"
+        text += f"\n  written to {args.out}"
     answer(args, data, text)
 
 
@@ -282,6 +284,27 @@ def ball(args: Namespace) -> None:
     answer(args, found.to_dict(), found)
 
 
+@cli.command(read_draws, one_loss, best_or_labels, resources, answer)
+def items(args: Namespace) -> None:
+    """List how sure the place of each item is, the least certain first.
+
+    Support is how often an item is with the others of its cluster, and its runner-up the other cluster that it is
+    with most.
+
+    -o --out (file): the table, with all items: .csv or .parquet; - is csv on standard output
+
+    Example: epluribus items draws.csv --out items.csv
+    """
+    _refuse_two_answers(args)
+    if args.out is not None and not cli.is_stream(args.out):
+        check_target(args.out, writers.WITH_COLUMNS)
+    loss, draws = one_loss(args), read_draws(args)
+    found = epl.items(best_or_labels(args, draws, loss, **resources(args)), draws)
+    table = {name: np.asarray(column).tolist() for name, column in found.columns().items()}
+    data = {k: [None if x != x else x for x in column] for k, column in table.items()}
+    _deliver(args, data, str(found), table, lambda path: writers.write_table(path, table))
+
+
 def partition_file(args: Namespace) -> Any:
     """The partition in a file of labels.
 
@@ -351,6 +374,9 @@ def plot(args: Namespace) -> None:
     draw, needed = KINDS[kind]
     if needed != "draws" and getattr(args, needed) is None:
         raise ValueError(f"'--kind {kind}' must be given together with '--{needed}', a file.")
+    for other in {"data", "network"} - {needed}:
+        if getattr(args, other) is not None:
+            raise ValueError(f"'--{other}' is not for '--kind {kind}'. Leave it out.")
     loss, draws = one_loss(args), read_draws(args)
     second = {"draws": draws, "network": args.network, "data": data}
     best = best_or_labels(args, draws, loss, **search_options(args, draws))

@@ -14,8 +14,8 @@ from epluribus import models
 from epluribus._files import check_target
 from epluribus._kernels.tables import sweep
 from epluribus._text import count
-from epluribus._validate import check_choice, need
-from epluribus.cli._base import answer, command, given, interrupted, make_parser, remark
+from epluribus._validate import check_choice
+from epluribus.cli._base import answer, command, given, interrupted, remark
 from epluribus.cli._data import MODELS, describe, read_model
 from epluribus.estimate import raise_if_interrupted
 from epluribus.readers.soft import read_soft
@@ -205,20 +205,6 @@ def _answer_names(args: Namespace, lines: Mapping[str, str]) -> None:
     width = max(map(len, lines))
     table = "\n".join(f"{name:<{width}}  {line}" for name, line in lines.items())
     print(json.dumps(dict(lines)) if args.json else table)
-
-
-@command()
-def completion(args: Namespace) -> None:
-    """Print a script that completes commands and options with the tab key.
-
-    shell (text): bash, zsh or tcsh
-
-    Example, in ~/.bashrc: eval "$(epluribus completion bash)"; in ~/.zshrc, after compinit:
-    eval "$(epluribus completion zsh)"
-    """
-    shtab = need("shtab", "completion", "Completion in the shell")
-    shell = check_choice(args.shell, ("bash", "zsh", "tcsh"), "shell")
-    print(shtab.complete(make_parser(shtab.FILE), shell))
 
 
 @command()

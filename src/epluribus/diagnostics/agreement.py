@@ -115,9 +115,11 @@ class Agreement:
     def _pairs(self) -> str:
         """What the comparison of pairs of items has found."""
         if self.chains is None:
+            if self.n_chains > 1:
+                return "The chains could not be compared."
             return "There are no two chains to compare." if self.agree is None else ""
         items = "some two items" if self.pair is None else named_items(self.pair)
-        who = "Two chains differ"
+        who = f"Chains {self.chains[0]} and {self.chains[1]} differ"
         if self.chains[0] == self.chains[1]:
             name = "the chain" if self.n_chains == 1 else f"chain {self.chains[0]}"
             who = f"The halves of {name} differ"
@@ -125,7 +127,7 @@ class Agreement:
         if self.agree is None:
             return f"{text}; they are too short to say whether that is chance."
         if self.difference > self.limit:
-            return f"{text}, more than chance explains (up to {self.limit:.2g})."
+            return f"{text}, more than the {self.limit:.2g} that chance explains."
         return f"{text}, no more than chance explains (up to {self.limit:.2g})."
 
 

@@ -11,9 +11,9 @@ distribution with 2m - 1 and 2m (e - 1) degrees of freedom when all halves are a
 
     limit = sqrt( (h - 1)/h + F / e ),    F its quantile of probability 1 - alarm.
 
-e is measured *within* the halves, after the mean of each was subtracted: chains that disagree leave it as
-it is. A half that drifts from end to end is worth so few draws that the limit would excuse anything: for the
-series that shows drift it is never above 1.2, unless independent draws could pass that.
+e is measured *within* the halves, after the mean of each was subtracted, and within the slowest chain: chains that
+disagree leave it as it is. A half that drifts from end to end is worth so few draws that the limit would excuse
+anything: for the series that shows drift it is never above 1.2, unless independent draws could pass that.
 
 References
 ----------
@@ -87,9 +87,11 @@ def judge_series(name: str, values: ArrayLike, alarm: float) -> Series:
     chains = _as_chains(values)
     halves, limit = _halves(chains), math.nan
     if halves.shape[1] >= _HALF:
-        # The slower of the two: R-hat is the larger of theirs.
-        effective = min(_within(scores) for scores in _both_scores(halves))
-        limit = _rhat_limit(halves, effective, alarm)
+        # The slower of the two: R-hat is the larger of theirs. And the slowest chain speaks for all: one that stays
+        # at one of two modes for long seems to mix well.
+        slowest = min(ess(chain, method="identity") for chain in chains) / 2
+        effective = min(slowest, *(_within(scores) for scores in _both_scores(halves)))
+        limit = _rhat_limit(halves, max(2.0, effective), alarm)
     return Series(name, rhat(chains), limit, ess(chains), ess(chains, method="tail"))
 
 

@@ -25,7 +25,7 @@ from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws.draws import Draws
 from epluribus.draws.rows import check_weights, safe_weights
 from epluribus.readers.columns import Source
-from epluribus.readers.soft import CLOSE, read_soft
+from epluribus.readers.soft import CLOSE, is_soft, read_soft
 
 _EXACT = 1e-4
 """How far from 1 the probabilities of an item may sum without a word."""
@@ -41,6 +41,7 @@ def read_draws(
     burn: int = 0,
     thin: int = 1,
     items: Sequence[str] | None = None,
+    kind: str | None = None,
     missing: Any = None,
     noise: str | None = None,
 ) -> Draws:
@@ -55,7 +56,7 @@ def read_draws(
         ``-`` reads csv from standard input.
     var : str, optional
         The variable that holds the labels; not needed if only one holds integers by draw and item.
-    weights, burn, thin, items, missing, noise
+    weights, burn, thin, items, kind, missing, noise
         As in `Draws`. In text files empty cells and NA, NaN, NULL, None and ? are missing labels.
 
     Returns
@@ -104,7 +105,7 @@ def read_draws(
     files = [Path(entry) for entry in paths]
     draws = Draws(
         files if files[1:] else files[0], var=var, weights=weights, burn=burn, thin=thin, items=items,
-        missing=missing, noise=noise,
+        kind=kind, missing=missing, noise=noise,
     )  # fmt: skip
     doubt = ""
     # A delimiter that was not recognized, or one partition with a label in each line.
@@ -264,6 +265,10 @@ def soft_blocks(source: AnyArray, log: bool | None) -> Iterator[tuple[int, Float
 
     if log is None:
         log = bool(source.max() <= 0)
+    elif log and source.min() >= 0 and is_soft(source[:100]):
+        raise ValueError(
+            "'probabilities' sum to 1 for each item: they are no logarithms. Leave out log=True."
+        )
     step, largest = max(1, _BLOCK_CELLS // source[0].size), 0.0
     for begin in range(0, len(source), step):
         block = source[begin : begin + step].astype(np.float64)

@@ -106,7 +106,9 @@ def by_name(loss: LossLike, *more: str) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if not isinstance(loss, str):
-        raise TypeError(f"'loss' must be a name or a Loss; got {shown(loss)}.")
+        raise TypeError(
+            f"'loss' must be a name or a Loss, which epluribus.Loss makes of functions; got {shown(loss)}."
+        )
     # "vi(cost=0.5)" is split into the name and its parameters; "vi" has none.
     found = re.fullmatch(r"([\w.]+)\((.*)\)", loss)
     name, parameters = found.groups() if found else (loss, None)
@@ -137,3 +139,8 @@ def _make(name: str, parameters: str | None) -> Loss:
         )
         raise ValueError(f"'loss' {which} if it is '{name}'; got '{text}'.")
     return make(**values)
+
+
+def __dir__() -> list[str]:
+    """What the tab key offers."""
+    return __all__

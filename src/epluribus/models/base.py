@@ -22,12 +22,12 @@ from scipy.special import gammaln
 from epluribus._kernels.states import (
     COUNT,
     LABEL,
+    LINKED,
     LOG_FACTORIAL,
     ORDER,
     PLACE,
     SIZE,
     SUM,
-    TARGET,
     State,
 )
 from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
@@ -144,6 +144,10 @@ class Model(ABC):
         """
         return self.log_marginal(*labels) + self.log_prior(*labels)
 
+    def remark(self, *labels: IntArray) -> str:  # noqa: ARG002 - a subclass may look at them
+        """What canonical labels make one doubt about the model, in a sentence; mostly nothing."""
+        return ""
+
     def _check(self, labels: tuple[LabelsLike, ...]) -> list[IntArray]:
         """Canonical labels of each side; an error if there are too few or too many arguments."""
         if len(labels) != len(self.sides):
@@ -190,7 +194,7 @@ def make_partition(labels: IntArray, tables: PriorTables) -> Partition:
         The prior for this number of items.
     """
     slots, n_items = tables.slots, labels.size
-    own = np.zeros((TARGET + 1, n_items + 1), dtype=np.int64)
+    own = np.zeros((LINKED + 1, n_items + 1), dtype=np.int64)
     own[LABEL, :n_items] = labels
     own[SIZE, :slots] = np.bincount(labels, minlength=slots)
     # Labels are canonical: the non-empty clusters are 0..K-1, as their order must begin.

@@ -379,7 +379,12 @@ def read_edges(path: str | Path, header: bool | None = None) -> Any:
     if kind is not None:
         networkx = need("networkx", "networks", f"A {kind} file")
         with reading(path, kind):
-            return (networkx.read_graphml if kind == "GraphML" else networkx.read_gml)(path)
+            graph = (networkx.read_graphml if kind == "GraphML" else networkx.read_gml)(path)
+        # igraph writes ids n0, n1, ... and an attribute with the names.
+        names = networkx.get_node_attributes(graph, "name")
+        return (
+            networkx.relabel_nodes(graph, names) if len({*names.values()}) == len(graph) else graph
+        )
     lines = [line for line in read_content(path).splitlines() if line.strip()]
     lines = [line for line in lines if line.lstrip()[0] not in "#%"]
     mark = next((mark for mark in "\t;," if lines and mark in lines[0]), " ")

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -237,6 +238,25 @@ class GaussianMixture(Mixture):
             out[rows] = log_student_full(new[np.ix_(rows, known)], df, center[known], part)
             out[rows] -= np.log(self.unit[known]).sum()
         return out
+
+    def remark(self, *labels: IntArray) -> str:
+        """A cluster that lies around another one: what this model makes of heavy tails."""
+        groups = [self.values[labels[0] == g] for g in range(labels[0].max() + 1)]
+        found = []
+        # Spreads of fewer than 20 values are too uncertain; 1 is added so that none is 0.
+        for wide, narrow in permutations([y for y in groups if len(y) >= 20], 2):
+            (n, center, rest), (m, inner, inner_rest) = self._columns(wide), self._columns(narrow)
+            variance, least = (1 + rest) / np.maximum(n, 1), (1 + inner_rest) / np.maximum(m, 1)
+            times = np.exp(0.5 * np.log(variance / least).mean())
+            if ((center - inner) ** 2 < variance).all() and times > 2:
+                found.append((times, len(wide), len(narrow)))
+        if not found:
+            return ""
+        times, around, inside = max(found)
+        return (
+            f"In the best partition seen, a cluster of {around:,} items lies around one of {inside:,} and is "
+            f"{times:.1f} times as wide: perhaps not a group, but heavy tails or outliers."
+        )
 
     # --- for the sampler and for predictions ---
 

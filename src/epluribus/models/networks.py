@@ -267,11 +267,13 @@ class NetworkModel(Model):
         out.eliminate_zeros()
         ends, degrees = self._ends(), float(self.with_degrees)
         prior = (self.law.first, self.law.second)
+        blocks = slots**2
+        places = (1, slots, self.directed, degrees, self._own_pairs, 0, 0, blocks, blocks)
         state = make_state(
             partitions[0],
             self.law.model,
-            (slots * (slots + 2 * self.with_degrees), 2),
-            hyper=(*prior, slots, 1.0, self.directed, degrees, self._own_pairs, *log_gamma),
+            (slots * (slots + 2), 2),
+            hyper=(*prior, *places, *log_gamma),
             x=np.column_stack([loops, ends[0], ends[-1], self._constants()]),
             links=sparse_links(sparse.vstack([out, out.T]) if self.directed else out),
             table=table,
@@ -389,7 +391,8 @@ class StochasticBlockModel(NetworkModel):
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
+    A Gibbs update costs O(K x clusters to which the node is linked) with K clusters; memory
+    O(n_edges + k_max^2).
 
     Examples
     --------
@@ -456,7 +459,8 @@ class PoissonBlockModel(NetworkModel):
 
     Notes
     -----
-    A Gibbs update costs O(K^2 + degree) with K clusters; memory O(n_edges + k_max^2).
+    A Gibbs update costs O(K x clusters to which the node is linked) with K clusters; memory
+    O(n_edges + k_max^2).
 
     Examples
     --------
@@ -563,18 +567,23 @@ class LatentBlockModel(Model):
         rows, columns = partitions
         table, log_gamma = self.law.tables(self._matrix.shape[0] * self._matrix.shape[1])
         prior = self.law.first, self.law.second
+        n = rows.slots * columns.slots
 
-        def view(own: Partition, other: Partition, matrix: Any, down: int, across: int) -> State:
-            hyper = (*prior, down, across, 0.0, 0.0, 0.0, *log_gamma)
-            shape = (rows.slots * columns.slots, 2)
+        def view(
+            own: Partition, other: Partition, matrix: Any, down: int, across: int, *rows_of: int
+        ) -> State:
+            hyper = (*prior, down, across, 0.0, 0.0, 0.0, *rows_of, *log_gamma)
+            shape = (2 * n + rows.slots + columns.slots, 2)  # blocks, growth of columns, clusters
             links = sparse_links(matrix)
             return make_state(
                 own, LATENT, shape, hyper=hyper, links=links, table=table, other=other
             )
 
-        first = view(rows, columns, self._matrix, columns.slots, 1)
+        first = view(rows, columns, self._matrix, columns.slots, 1, 0, n, 2 * n, 2 * n + rows.slots)
         # The columns see the same blocks, transposed.
-        second = view(columns, rows, self._matrix.T, 1, columns.slots)
+        second = view(
+            columns, rows, self._matrix.T, 1, columns.slots, n, 0, 2 * n + rows.slots, 2 * n
+        )
         return first, second._replace(stat=first.stat)
 
 

@@ -28,7 +28,7 @@ from epluribus._validate import need
 from epluribus._version import __version__
 from epluribus.estimate import Estimate
 from epluribus.page import contents
-from epluribus.page.facts import ALL_LOSSES, gather
+from epluribus.page.facts import gather
 from epluribus.page.paper import UNUSED, MethodsText, methods_alone, write_methods
 from epluribus.partition import check_estimate
 
@@ -216,7 +216,7 @@ def _template() -> Any:
     environment.filters |= {"count": count, "hash": _hash}
     python = platform.python_version()
     versions = f"epluribus {__version__}, NumPy {np.__version__}, Python {python}"
-    environment.globals |= {"versions": versions, "all_losses": ALL_LOSSES}
+    environment.globals["versions"] = versions
     return environment.from_string(resource("page.html"))
 
 

@@ -31,14 +31,10 @@ from epluribus.search._minimize import minimize_within
 from epluribus.search.comparison import Comparison, set_side_by_side
 from epluribus.uncertainty import left_out, n_clusters_posterior
 
-ALL_LOSSES = 200
-"""Up to this many items the estimates for all losses are compared; above, only the quick, linear losses."""
+_ALL_LOSSES = 10**6
+"""Up to this many labels (items times distinct draws) all losses are compared; above, only the quick, linear ones."""
 _HEAVY = 2 * 10**8
-"""Above this many labels (items times distinct draws) the steps that need further searches are left out."""
-_SECONDS = 10.0
-"""Time limit for the search for each other loss."""
-_MODES_SECONDS = 20.0
-"""Time limit for the modes; beyond it they are left out, so that those shown never depend on the clock."""
+"""Above this many the steps that need further searches are left out."""
 STEPS = {
     "items": "the certainty of items",
     "clusters": "the solidity of clusters",
@@ -100,9 +96,19 @@ class Facts:
         return worded(text, self.draws.kind)
 
     @property
+    def quick_losses_only(self) -> bool:
+        """Whether there are too many labels to compare all losses."""
+        return n_labels(self.draws) > _ALL_LOSSES
+
+    @property
     def disagree(self) -> bool:
         """Whether the chains disagree, so that nothing on the page may be published."""
         return self.error is not None and self.error.agreement.agree is False
+
+
+def n_labels(draws: Draws) -> int:
+    """Items times distinct draws."""
+    return draws.n_items * draws.n_distinct
 
 
 def gather(
@@ -179,8 +185,7 @@ def gather(
     if "modes" in found and not found["modes"].converged:
         # Those found by then depend on the clock.
         found["modes"] = None
-        seconds = min(_MODES_SECONDS, time_limit or np.inf)
-        notes.append(f"Modes are left out: they were not found within {seconds:g} s.")
+        notes.append(f"Modes are left out: they were not found within {time_limit:g} s.")
     if missing:
         why = "Ctrl-C was pressed before the end"
         if stopper.stopped and not stopper.interrupted:
@@ -213,20 +218,19 @@ def _steps(
     seed: Any = copy.deepcopy(rng.bit_generator.seed_seq)
     modes_rng = np.random.default_rng(seed)
 
-    def within(seconds: float = np.inf) -> float | None:
-        """The time limit of a step: its own, or what is left of that of the page."""
-        limit = min(seconds, np.inf if stopper.left is None else stopper.left)
-        return max(1e-3, limit) if limit < np.inf else None
+    def left() -> float | None:
+        """What is left of the time limit of the page."""
+        return None if stopper.left is None else max(1e-3, stopper.left)
 
     def search(loss: str) -> Estimate:
         """The best partition for another loss; one that Ctrl-C ended is of no use."""
-        estimate = minimize_within(draws, loss, within(_SECONDS), rng=rng, n_jobs=n_jobs)
+        estimate = minimize_within(draws, loss, left(), rng=rng, n_jobs=n_jobs)
         raise_if_interrupted(estimate)
         return estimate
 
     def comparison() -> Comparison:
         """The estimate beside those for the other losses; missing labels go with linear losses only."""
-        all_losses = draws.n_items <= ALL_LOSSES and not draws.has_missing
+        all_losses = not draws.has_missing and n_labels(draws) <= _ALL_LOSSES
         usable = (name for name in losses.available() if all_losses or losses.get(name).linear)
         others = [search(name) for name in usable if name != best.loss.name]
         return set_side_by_side(draws, [best, *others])
@@ -239,10 +243,10 @@ def _steps(
         "similarity": lambda: picture("similarity", best, draws, size=(6.5, 5.4)),
         "comparison": comparison,
         "modes": lambda: uncertainty.modes(
-            draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=within(_MODES_SECONDS)
+            draws, best.loss, rng=modes_rng, n_jobs=n_jobs, time_limit=left()
         ),
         "certificate": lambda: uncertainty.certificate(
-            best, draws, time_limit=within(), n_jobs=n_jobs
+            best, draws, time_limit=left(), n_jobs=n_jobs
         ),
     }
 
@@ -256,9 +260,12 @@ def _too_heavy(draws: Draws, wanted: list[str]) -> list[str]:
             f"Labels are missing: each {noun} counts for the items that it has seen, {seen} of "
             f"{count(draws.n_items, 'item')}."
         )
+        if "plausibility" in wanted:
+            wanted.remove("plausibility")
+            notes.append(f"Left out because labels are missing: {STEPS['plausibility']}.")
     # A search takes some ten sweeps, each over the labels of all items in all distinct draws.
     heavy = [name for name in ("comparison", "modes", "certificate") if name in wanted]
-    if draws.n_items * draws.n_distinct > _HEAVY and heavy:
+    if n_labels(draws) > _HEAVY and heavy:
         for name in heavy:
             wanted.remove(name)
         notes.append(

@@ -32,3 +32,8 @@ KINDS: dict[str, tuple[Callable[..., Any], str]] = {
     "blocks": (blocks, "network"),
 }
 """What the command line draws, by name: a function of the estimate and a second thing, and what this is."""
+
+
+def __dir__() -> list[str]:
+    """What the tab key offers."""
+    return __all__

@@ -19,9 +19,10 @@ import numpy as np
 
 from epluribus._files import reading
 from epluribus._integers import groups_to_labels, is_groups, is_missing, to_integers
-from epluribus._text import few_of
+from epluribus._text import count, few_of
 from epluribus._typing import AnyArray, IntArray
 from epluribus._validate import check_choice, shown
+from epluribus.partition import ORDER
 from epluribus.readers import columns, files
 from epluribus.readers.columns import Source, item_names
 
@@ -81,13 +82,23 @@ def to_table(
         with nullcontext() if path is None else reading(path, "labels"):
             array = _to_array(array, argument)
     if array.ndim not in (2, 3):
-        way_out = " For one partition, wrap it: [labels]." if array.ndim == 1 and array.size else ""
+        way_out = (
+            f" For one partition, wrap it: [labels]. {ORDER}"
+            if array.ndim == 1 and array.size
+            else ""
+        )
         got = array.ndim if array.ndim and array.size else shown(z)
         what = f"two dimensions (draws, items) or three (chains, draws, items); got {got}"
         raise ValueError(f"'{argument}' must have {what}.{way_out}")
     *n_chains, n_draws, n_items = array.shape
     # With two dimensions n_chains is empty, and the product of no numbers is 1: one chain.
     chain, chains = np.repeat(np.arange(math.prod(n_chains)), n_draws), None
+    if math.prod(n_chains) > 20 * n_draws > 0:
+        warnings.warn(
+            f"'{argument}' is read as {n_chains[0]:,} chains of {count(n_draws, 'draw')}: its dimensions must be "
+            "chains, draws, items, in this order.",
+            stacklevel=2,
+        )
     for size, what in ((len(chain), "draw; it has no rows"), (n_items, "item; it has no columns")):
         if size == 0:
             raise ValueError(f"'{argument}' must have at least one {what}.")
@@ -109,6 +120,9 @@ def to_table(
             return f"draw {numbers[t]}, {item}"
 
         found = to_integers(rows, argument, place, missing=True, mark=missing)
+        if rows.dtype.kind in "OU":  # their codes are not their numbers
+            # pandas' NA cannot be compared.
+            found[np.asarray(rows.astype(np.str_)) == "-1"] = -1
         return place_noise(found, noise, argument)
 
     return source._replace(labels=array, check=check, chains=chain, chain_names=chains)
@@ -149,6 +163,11 @@ def to_source(z: Any, var: str | None = None, argument: str = "z") -> Source:
 
 def _to_array(z: Any, argument: str) -> AnyArray:
     """`z` as an array of any type; rows of different lengths are refused."""
+    if isinstance(z, list | tuple) and any(map(files.is_labeled, z)):
+        raise TypeError(
+            f"'{argument}' must be one object of xarray or ArviZ; got a list of {len(z)}. Join them first, such as by "
+            "xarray.concat(datasets, dim='chain')."
+        )
     try:
         return np.asarray(z)
     except ValueError:

@@ -35,7 +35,9 @@ _COUNTERS = (".iteration", ".draw", ".iter", "iteration", "draw", "iter")
 """Names, in small letters, of columns that number the draws."""
 _NUMBER = ("k", "n_clusters", "nclusters", "num_clusters", "kplus", "k_plus")
 """Names, in small letters, of columns that hold the number of clusters of each draw."""
-_ENTRY = re.compile(r"(.+?)(?:\.(\d+)|\[(\d+)\])")
+_INDEX = r"(0|[1-9]\d*)"
+"""An index; person.01 is a name."""
+_ENTRY = re.compile(rf"(.+?)(?:\.{_INDEX}|\[{_INDEX}\])")
 """An entry of a variable, with one index. In z.1.2 the variable is z.1, which is itself an entry."""
 
 
@@ -279,8 +281,7 @@ def variables_of(names: Mapping[int, str], n_indices: int) -> tuple[dict[str, In
     >>> found["z"].tolist(), lacking
     ([3, 2], ['mu'])
     """
-    index = r"(\d+)"
-    dots, commas = rf"\.{index}" * n_indices, r",\s*".join([index] * n_indices)
+    dots, commas = rf"\.{_INDEX}" * n_indices, r",\s*".join([_INDEX] * n_indices)
     form = re.compile(rf"(.+?)(?:{dots}|\[{commas}\])")
     entries: dict[str, list[tuple[tuple[int, ...], int]]] = {}
     for column, name in names.items():

@@ -323,21 +323,29 @@ def _are_row_names(cells: list[str]) -> bool:
 
 
 def read_groups(path: Path, names: Collection[str]) -> list[list[str]]:
-    r"""The items in each line of a text file, as text; a first line with none of the `names` is a header.
+    r"""The items in each line of a text file, as text; a first line with none of the `names` is a heading.
+
+    A warning names it, since it may be a mistake. If its first cell is empty, the first cells number the lines.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "pairs.csv")
-    ...     _ = path.write_text("a,b\nann,bob\n")
+    ...     _ = path.write_text("ann,bob\ncy,bob\n")
     ...     read_groups(path, {"ann", "bob", "cy"})
-    [['ann', 'bob']]
+    [['ann', 'bob'], ['cy', 'bob']]
     """
     lines = _read_lines(path)
     first = next(iter(lines.values()), "")
     delimiter = next((mark for mark in _DELIMITERS if mark in first), None)
-    rows = [_split(path, *line, delimiter) for line in lines.items()]
-    rows = [cells for row in rows if (cells := [cell.strip() for cell in row if cell.strip()])]
-    return rows[1:] if rows and not any(cell in names for cell in rows[0]) else rows
+    rows = [[cell.strip() for cell in _split(path, *line, delimiter)] for line in lines.items()]
+    if not rows:
+        raise ValueError(f"The file '{path}' is empty.")
+    if len(rows) > 1 and not any(cell in names for cell in rows[0]):
+        heading, skip = rows[0], int(not rows[0][0])
+        rows = [row[skip:] for row in rows[1:]]
+        said = ", ".join(filter(None, heading))
+        warnings.warn(f"The first line of '{path}' is read as a heading: {said}", stacklevel=2)
+    return [cells for row in rows if (cells := list(filter(None, row)))]
 
 
 def read_column(path: Path, column: str) -> dict[str, Any]:

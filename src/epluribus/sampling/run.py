@@ -461,6 +461,7 @@ def _make_trace(
             **chains[0].settings._asdict(),
             **record,
             "steps": sum(chain.done for chain in chains),
+            "remark": model.remark(*best_labels),
         },
         column_draws=draws[1] if two else None,
         column_n_clusters=n_clusters[1] if two else None,

@@ -105,7 +105,8 @@ class Trace(Shown):
     """The log posterior of `map_labels`, up to the same constant as `log_posterior`."""
     settings: dict[str, Any]
     """What was run: model, what its prior says about the number of clusters, n_draws asked for, burn,
-    thin, n_chains, where the chains began (`start`), seconds, steps of all chains."""
+    thin, n_chains, where the chains began (`start`), seconds, steps of all chains, and a remark of the model on
+    the best partition, such as on heavy tails."""
     column_draws: Draws | None = None
     """The draws of the columns, for a model of rows and columns."""
     column_n_clusters: IntArray | None = None
@@ -253,7 +254,8 @@ class Trace(Shown):
             "accepted": ", ".join(rates),
             "best seen": f"log posterior {self.map_log_posterior:.3f}, {K}",
         }
-        return Card(title, settings["model"], *settings["prior"], Facts(facts), *report.parts)
+        prior, remark = settings["prior"], settings.get("remark", "")
+        return Card(title, settings["model"], *prior, Facts(facts), remark, *report.parts)
 
 
 def _extended(times: int, report: Diagnostics) -> str:

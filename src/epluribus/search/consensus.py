@@ -21,6 +21,7 @@ from epluribus._validate import as_array, check_choice, check_count, make_rng, n
 from epluribus.draws import Draws
 from epluribus.estimate import Estimate
 from epluribus.losses.values import loss as loss_between
+from epluribus.partition import item_names
 from epluribus.readers import NOISE, is_ensemble, to_source
 from epluribus.readers.columns import Source
 from epluribus.search._minimize import minimize
@@ -63,7 +64,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         What happens to samples labeled -1, which in scikit-learn belong to no cluster: in that base
         clustering each is a cluster by itself, or all are one cluster, or it has not seen them.
     constraints : Constraints, optional
-        Conditions on the clusters, as in `minimize`. Samples are named by number.
+        Conditions on the clusters, as in `minimize`. Samples are named by number, or by the index of a data frame.
     undecided : float, optional
         Cost of leaving a sample out with a label of -1, as in `minimize`.
     n_starts : int, optional
@@ -151,10 +152,16 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         check_choice(self.noise, NOISE, "noise")
         rng = make_rng(self.random_state)
         base = self._read(X) if self.estimators is None else self._fit_base(X, rng)
+        base = base._replace(items=base.items or item_names(X))
         self._base: AnyArray = np.asarray(base.labels)
         self.draws_ = Draws(base, weights=self.weights, noise=self.noise, kind="ensemble")
         names = ("k_min", "k_max", "constraints", "undecided", "n_starts", "n_jobs")
         options = {name: getattr(self, name) for name in names}
+        n = self.draws_.n_items
+        if self.n_clusters is not None and check_count(self.n_clusters, "n_clusters") > n:
+            raise ValueError(
+                f"'n_clusters' must be at most {n}, the samples; got {self.n_clusters}."
+            )
         best = minimize(
             self.draws_, self.loss, k=self.n_clusters, rng=rng, progress=False, **options
         )
@@ -183,6 +190,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             new = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=False)
         else:
             features = validate_data(self, X, reset=False)
+            for one in self.estimators_:
+                if not hasattr(one, "predict"):
+                    raise TypeError(
+                        f"'estimators' must be able to predict; {type(one).__name__} is not. Leave it out, or predict "
+                        "with a classifier that is fitted to labels_."
+                    )
             new = np.column_stack([one.predict(features) for one in self.estimators_])
         n, inside = len(self.labels_), self.labels_ >= 0
         similarity = np.zeros((len(new), self.n_clusters_))
@@ -210,7 +223,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         pandas.DataFrame
             For each group the number of its clusterings, the mean variation of information in bits between two
             of them, and between one of them and one of the others; and a p-value: how often random groups of this
-            size are as far from the others, by the energy distance. A small one says that they disagree.
+            size are as far from all others, by the energy distance. A small one says that they disagree with some of
+            these. Copies of one clustering are no evidence: give each once. A group of one has no mean within.
         """
         check_is_fitted(self, "labels_")
         rows, rng = np.asarray(self.draws_), make_rng(self.random_state)
@@ -240,7 +254,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             least = distance(own) - 1e-12  # as far, but for rounding
             far = sum(distance(rng.permutation(own)) >= least for _ in range(_SHUFFLES))
             between, p_value = apart[own][:, ~own].mean(), (1 + far) / (1 + _SHUFFLES)
-            table.append((name, own.sum(), within(own), between, p_value))
+            table.append(
+                (name, own.sum(), within(own) if own.sum() > 1 else np.nan, between, p_value)
+            )
         heading = ("group", "clusterings", "within", "between", "p_value")
         return to_frame(dict(zip(heading, zip(*table, strict=True), strict=True)), "group")
 
@@ -256,11 +272,19 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         n, n_fits = len(features), check_count(self.n_fits, "n_fits")
         self.estimators_ = [clone(one) for _ in range(n_fits) for one in given]
         labels = np.full((len(self.estimators_), n), np.nan)
-        for one, row in zip(self.estimators_, labels, strict=True):
-            if one.get_params().get("random_state", 0) is None:
+        for number, (one, row) in enumerate(zip(self.estimators_, labels, strict=True)):
+            # A seed that was given is that of the first fit: the same in all of them would fit the same again.
+            seed = one.get_params().get("random_state", 0)
+            if seed is None or (number >= len(given) and "random_state" in one.get_params()):
                 one.set_params(random_state=int(rng.integers(1 << 31)))
             seen = np.sort(rng.permutation(n)[: max(1, round(share * n))])
             row[seen] = one.fit_predict(features[seen])
+        unseen = np.isnan(labels) | ((labels == -1) & (self.noise == "missing"))
+        for i in np.flatnonzero(unseen.all(axis=0))[:1]:
+            raise ValueError(
+                f"Sample {i} (counted from 0) has no label in any base clustering. Raise 'n_fits' or 'subsample', or "
+                'choose noise="alone".'
+            )
         return Source(labels)
 
     def _read(self, X: Any) -> Source:

@@ -104,8 +104,7 @@ class PredictiveCheck(Plain):
             half, most = (float(np.mean(np.abs(self.position - 0.5) < p / 2)) for p in (0.5, 0.9))
             inside = f"{percent(half)} and {percent(most)}"
             lines.append(f"Central 50% and 90% intervals hold {inside} of the values.")
-        if self.kind == "numbers":
-            lines.append("A group with heavy tails would pass as several clusters with one center.")
+        lines += filter(None, [self.trace.settings["remark"]])
         if not self.trace.diagnostics(warn=False).ok:
             lines.append("The chains of this run cannot be trusted fully: see check.trace.")
         return "\n".join(lines)

@@ -63,9 +63,11 @@ class MonteCarloError(Shown):
     expected_loss: float
     """Weighted mean of the losses between the partition and the draws."""
     standard_error: float
-    """Of the expected loss; NaN with fewer than 4 draws per chain."""
+    """Of the expected loss; NaN where it cannot be known: with fewer than 4 draws per chain, if all draws are equal, or
+    if few of them carry the weight."""
     ess: float
-    """Effective sample size of the losses: this many independent draws of equal weight would be as good."""
+    """Effective sample size of the losses: this many independent draws of equal weight would be as good; NaN if that
+    cannot be known."""
     rhat: float
     """Rank-normalized split R-hat of the losses: near 1 when chains agree."""
     agreement: Agreement
@@ -81,14 +83,6 @@ class MonteCarloError(Shown):
     kind: str = "posterior"
     """What the draws are: "posterior" or "ensemble"."""
 
-    @property
-    def mixed(self) -> bool:
-        """Whether nothing suggests that the chains disagree: see `agreement`.
-
-        False if R-hat cannot be computed, with fewer than 4 draws per chain.
-        """
-        return not math.isnan(self.rhat) and self.agreement.agree is not False
-
     def _card(self) -> Card:
         mean = f"{plus_minus(self.expected_loss, self.standard_error)} ({self.loss.name})"
         few = self.few_carry and Alert(self.few_carry)
@@ -97,7 +91,7 @@ class MonteCarloError(Shown):
         found, draws = self.agreement, count(self.n_draws, "draw")
         worth = f" are worth {self.ess:.4g} independent ones"
         if math.isnan(self.ess):
-            worth = ": too few to say what they are worth"
+            worth = ": too few, or too much alike, to say what they are worth"
         series = [
             f"R-hat of the {one.name} {one.rhat:.4g}, effective draws {one.ess_bulk:,.0f} (bulk) and "
             f"{one.ess_tail:,.0f} (tail)"
@@ -186,7 +180,7 @@ def error(
     >>> import epluribus as epl
     >>> z = (np.random.default_rng(1).random((2, 500, 6)) < 0.1) ^ np.array([0, 0, 0, 1, 1, 1])
     >>> found = epl.uncertainty.error([0, 0, 0, 1, 1, 1], epl.Draws(z.astype(int)))
-    >>> found.mixed, round(found.expected_loss, 3), round(found.standard_error, 3)
+    >>> found.agreement.agree, round(found.expected_loss, 3), round(found.standard_error, 3)
     (True, 0.538, 0.019)
     """
     labels, sample, chosen = read_best(best, draws, loss)
@@ -253,6 +247,10 @@ class Mean(NamedTuple):
 def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
     """Weighted mean over the draws, with standard error and ESS, of one value per distinct partition."""
     # Values relative to one of them, so that equal values have a variance of exactly 0.
+    if (
+        np.count_nonzero(draws.weights) == 1
+    ):  # a chain that does not move says nothing about its error
+        return Mean(draws.mean(values), math.nan, math.nan)
     origin = values[draws.index[0]]
     shifted = (values - origin)[draws.index]
     # Differences in the last digits would otherwise pass for variance.
@@ -277,6 +275,8 @@ def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
             skewness = float(((centered / scale) ** 3).mean())
             factor = float(stdtrit(max(1.0, worth - 1.0), 0.975) / ndtri(0.975))
             factor *= 1.0 + (1.08 * skewness**2 + 1.21) / size
+        if worth < 4.0:  # the error of so few cannot be told
+            factor = math.nan
     spread = np.sqrt((influence**2).sum() / max(1, n - 1))
     return Mean(float(origin) + shift, float(factor * spread / np.sqrt(size)), worth)
 
@@ -321,7 +321,7 @@ def _pareto_k(draws: Draws) -> float:
 def plus_minus(value: float, standard_error: float) -> str:
     """For example 0.619 +- 0.025: two digits of the error, and the value to as many decimals."""
     if not np.isfinite(standard_error):
-        return f"{value:.6g} (too few draws for a standard error)"
+        return f"{value:.6g} (the draws do not tell its standard error)"
     if standard_error == 0:
         return f"{value:.6g} +- 0"
     # Decimals up to the second significant digit of the error: 3 for 0.013.

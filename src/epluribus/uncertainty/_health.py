@@ -15,7 +15,7 @@ from epluribus._cards import Card, Facts, Shown
 from epluribus._parallel import resolve_jobs
 from epluribus._typing import DrawsLike
 from epluribus.diagnostics import Agreement, chain_agreement
-from epluribus.draws import Draws, as_draws
+from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.partition import check_estimate
@@ -28,6 +28,8 @@ _WORK = 1e9
 """Comparisons of labels between chains, and labels times clusters for the support of items, at most: about a second."""
 _CERTAIN = 0.5
 """An item with a smaller support is apart from the others of its cluster more often than with them."""
+_RIVAL = 2 / 3
+"""An item is doubtful if its runner-up has more than this share of its support: odds of less than 3 to 2."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,11 +105,10 @@ def health(
     """
     if draws is None:
         return Health("not checked", "not checked", "not checked", None)
-    sample = as_draws(draws)
     check_estimate(best)
     if len(best.undecided):  # what can be trusted is asked of the others
-        best, sample = best.decided(sample)
-    labels, sample, loss = read_best(best, sample, None)
+        best, draws = best.decided(draws)
+    labels, sample, loss = read_best(best, draws, None)
     ensemble = sample.kind == "ensemble"
     noun = "clustering" if ensemble else "draw"
     if int((sample.weights > 0).sum()) == 1:
@@ -134,7 +135,7 @@ def health(
 
 def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
     """The line on chains, and whether it speaks for the answer."""
-    end = "do not report this answer; see epl.uncertainty.error"
+    end = "do not report this answer; see epl.error"
     if found.agree is False and found.n_chains == 1:
         return f"THE CHAIN HAS NOT SETTLED: {end}", False
     if found.agree is False:
@@ -149,7 +150,7 @@ def _chains(found: Agreement, draws: Draws) -> tuple[str, bool | None]:
         return "one chain: whether another would agree is not known", None
     if found.agree is None:
         return "too short to say whether they agree", None
-    largest = max((one.rhat for one in found.series if one.rhat == one.rhat), default=float("nan"))
+    largest = max([1.0, *(one.rhat for one in found.series if one.rhat == one.rhat)])
     return f"the {found.n_chains} chains agree (R-hat at most {largest:.3f})", True
 
 
@@ -157,11 +158,12 @@ def _items(table: ItemTable) -> tuple[str, bool | None]:
     """The line on items."""
     low, n = table.support < _CERTAIN, len(table.support)
     unknown = table.support != table.support  # NaN: never seen with most of their cluster
-    doubtful = low | unknown | (table.runner_up_support > table.support)
+    rival = table.runner_up_support > _RIVAL * table.support
+    doubtful = low | unknown | rival
     if not doubtful.any():
         return f"none doubtful (lowest support {table.support.min():.2f})", True
-    why = {f"a support below {_CERTAIN:g}": low, "a likelier place": doubtful & ~low & ~unknown}
-    why["an unknown place"] = unknown
+    why = {f"a support below {_CERTAIN:g}": low}
+    why |= {"another likely place": rival & ~low, "an unknown place": unknown}
     told = ", ".join(f"{int(x.sum()):,} with {name}" for name, x in why.items() if x.any())
     return (
         f"{int(doubtful.sum()):,} of {n:,} doubtful ({told})",

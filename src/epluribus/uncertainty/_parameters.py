@@ -21,7 +21,7 @@ import pandas as pd
 
 from epluribus._cards import Rows
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
-from epluribus._validate import check_fraction
+from epluribus._validate import as_array, check_fraction
 from epluribus.draws import Draws
 from epluribus.draws.read import soft_blocks
 from epluribus.estimate import Estimate, read_best
@@ -149,6 +149,11 @@ def cluster_parameters(
     if (item_parameters is None) == (parameters is None):
         raise ValueError("Give one of 'item_parameters' and 'parameters'.")
     name = "parameters" if item_parameters is None else "item_parameters"
+    if sample.dimension is not None and sample.dimension in getattr(parameters, "dims", ()):
+        raise ValueError(
+            f"'parameters' must belong to clusters; these have the dimension '{sample.dimension}' of the items. Give "
+            "them as item_parameters."
+        )
     if raw_labels is not None and (probabilities is not None or parameters is None):
         raise ValueError(
             "'raw_labels' is for 'parameters' without 'probabilities': items need no labels."
@@ -230,8 +235,8 @@ def _soft_averages(
 
 def _as_array(parameters: Any) -> FloatArray:
     """Parameters as numbers, chains and draws of an xarray variable first; short lists are filled up with NaN."""
-    if "draw" in getattr(parameters, "dims", ()):
-        first = [name for name in ("chain", "draw") if name in parameters.dims]
+    if {"draw", "sample"} & {*getattr(parameters, "dims", ())}:
+        first = [name for name in ("chain", "draw", "sample") if name in parameters.dims]
         parameters = parameters.transpose(*first, ...)
     elif isinstance(parameters, list | tuple):
         arrays = [np.asarray(one, dtype=np.float64) for one in parameters]
@@ -239,7 +244,7 @@ def _as_array(parameters: Any) -> FloatArray:
             # No label of a draw points to what is filled in, unless the parameter is missing.
             n, rest = max(map(len, arrays)), arrays[0].shape[1:]
             parameters = [np.r_[one, np.full((n - len(one), *rest), np.nan)] for one in arrays]
-    return np.asarray(parameters, dtype=np.float64)
+    return np.asarray(as_array(parameters, "parameters", np.float64))
 
 
 def _check_item_parameters(parameters: Any, draws: Draws) -> FloatArray:

@@ -48,7 +48,7 @@ _LEAST = 40
 _MOST = 500, 2000
 """Scoring draws and calibration draws at most: more change scores and p-values by less than anyone reads."""
 _WELL = 0.1
-"""A p-value from which on a partition is called well within the posterior."""
+"""A p-value from which on a partition is called not atypical."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -75,7 +75,7 @@ class Plausibility(Shown):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What can be said of each partition."""
-        return tuple(self._sentence(p) for p in self.p_values.tolist())
+        return tuple(map(self._sentence, self.p_values.tolist(), self.scores.tolist()))
 
     @property
     def sentence(self) -> str:
@@ -84,17 +84,18 @@ class Plausibility(Shown):
             return self.sentences[0]
         return "; ".join(f"{n}: {s}" for n, s in zip(self.names, self.sentences, strict=True))
 
-    def _sentence(self, p: float) -> str:
-        draw, whole = ("clustering", "ensemble") if self.ensemble else ("draw", "posterior")
+    def _sentence(self, p: float, score: float) -> str:
+        draw = "clustering" if self.ensemble else "draw"
         if np.isnan(p):
             worth = f"{self.n_independent:.0f} independent ones"
             return f"cannot know: the {draw}s are worth {worth}, and {_LEAST} are needed"
         n = len(self.draw_scores)
         if p <= 1 / (n + 1):
-            return f"p < {1 / n:.2g}: fewer than 1 in {n:,} {draw}s are as atypical"
-        if p >= _WELL:
-            return f"p = {p:.2f}: the partition lies well within the {whole}"
-        return f"p = {p:.2g}: {percent(p)} of the {draw}s are as atypical"
+            return f"p < {1 / n:.2g}: fewer than 1 in {n:,} {draw}s are as far from the others"
+        if score > self.draw_scores[-1] * (1 + 1e-9):
+            return f"p = 1.00: nearer to the {draw}s than any of them, in their middle"
+        begin = f"p = {p:.2f}: not atypical," if p >= _WELL else f"p = {p:.2g}:"
+        return f"{begin} {percent(p)} of the {draw}s are as far from the others"
 
     def to_pandas(self) -> Any:
         """A pandas frame: score, p-value and sentence of each partition."""
@@ -116,11 +117,14 @@ class Plausibility(Shown):
 
     def _card(self) -> Card:
         title = f"Plausibility of {count(len(self.names), 'partition')} ({self.loss.name})"
+        more = ""
+        if np.any(self.p_values >= _WELL):
+            more = "near is not supported: epl.uncertainty.clusters(partition, draws) says which clusters are"
         if len(self.names) == 1:
             p = self.p_values[0]
-            return Card(title, Alert(self.sentence) if p < 0.05 else self.sentence)
+            return Card(title, Alert(self.sentence) if p < 0.05 else self.sentence, more)
         columns = {"partition": self.names, "how plausible": self.sentences}
-        return Card(title, Table(columns, words=2))
+        return Card(title, Table(columns, more, words=2))
 
 
 class CredibleSet(Shown):
@@ -197,7 +201,7 @@ def plausibility(
     draws : Draws or array_like of shape (n_draws, n_items)
         The posterior sample, without missing labels.
     loss : str or Loss, optional
-        The distance; by default the loss that an Estimate was made for, "vi" for labels.
+        The distance; by default the loss that all partitions were made for, if they are Estimates, else "vi".
 
     Returns
     -------
@@ -209,8 +213,12 @@ def plausibility(
     -----
     The p-value is the share of posterior draws that are at least as far from the bulk of the draws; the head of
     `_plausibility.py` has the formulas. A small one says that the posterior does not support the partition, not
-    that the partition is wrong. Draws are thinned by systematic resampling, which also takes their weights into
-    account, to as many as they are worth, at most 500 for scores and 2,000 for calibration.
+    that the partition is wrong. A large one says that it is near to the draws, not that they have its clusters: where
+    draws vary much, a partition in their middle is nearer to them than they are to each other, though it may join what
+    all of them keep apart. `clusters` says how well each of its clusters is supported.
+
+    Draws are thinned by systematic resampling, which also takes their weights into account, to as many as they are
+    worth, at most 500 for scores and 2,000 for calibration.
 
     Examples
     --------
@@ -219,14 +227,15 @@ def plausibility(
     >>> noise = np.random.default_rng(1).random((800, 12)) < 0.1
     >>> draws = (noise ^ (np.arange(12) < 6)).astype(int)
     >>> print(epl.uncertainty.plausibility([1] * 6 + [0] * 6, draws).sentence)
-    p = 1.00: the partition lies well within the posterior
+    p = 1.00: not atypical, 100% of the draws are as far from the others
     >>> print(epl.uncertainty.plausibility([0, 1] * 6, draws).sentence)
-    p < 0.0027: fewer than 1 in 364 draws are as atypical
+    p < 0.0027: fewer than 1 in 364 draws are as far from the others
     """
     names, given = _partitions(partition)
-    made_for = [one.loss for one in given if isinstance(one, Estimate)]
     if loss is None:
-        loss = made_for[0] if made_for else "vi"
+        made_for = [one.loss for one in given if isinstance(one, Estimate)]
+        common = len(made_for) == len(given) and len({one.name for one in made_for}) == 1
+        loss = made_for[0] if common else "vi"
     sample, chosen = as_draws(draws), losses.get(loss)
     labels = [matched(one, sample, "partition") for one in given]
     scores = _Scores(sample, chosen)
@@ -342,7 +351,8 @@ def _independent(draws: Draws, loss: Loss) -> float:
     """
     if draws.kind == "ensemble":
         return float(draws.total_weight**2 / (draws.draw_weights**2).sum())
-    some = resample(draws.draw_weights, 4)
+    order = np.argsort(draws.chains, kind="stable")  # chains may be stored in turns
+    some = order[resample(draws.draw_weights[order], 4)]
     rows = draws.distinct[draws.index[some]].astype(np.int64)
     worth = (mean_with_error(draw_losses(row, draws, loss), draws).ess for row in rows)
     found = min(np.nan_to_num(one, nan=0.0) for one in worth)

@@ -111,7 +111,8 @@ def stability(
 
     Notes
     -----
-    Every row costs one search, `minimize`: 8 of them by default. Halves are those of each chain.
+    Every row costs one search, `minimize`: 8 of them by default. Halves are those of each chain; of an ensemble they
+    are random.
 
     Examples
     --------
@@ -134,7 +135,11 @@ def stability(
     plan = {"all draws": (sample, chosen, seed)}
     others = [losses.get(other) for other in other_losses]
     plan |= {other.name: (sample, other, seed) for other in others if other.name != chosen.name}
-    for name, rows in zip(("first half", "second half"), halves(sample), strict=True):
+    names, parts = ("first half", "second half"), halves(sample)
+    if sample.kind == "ensemble":  # which has no order
+        names, order = ("one half", "other half"), make_rng(seed).permutation(sample.n_draws)
+        parts = order[::2], order[1::2]
+    for name, rows in zip(names, parts, strict=True):
         if sample.draw_weights[rows].any():
             plan[name] = (sample[rows], chosen, seed)
     plan["another seed"] = (sample, chosen, another)
