@@ -169,11 +169,6 @@ class Problem:
         """The problem of all draws."""
         return cls(draws.store.whole(), draws.weights, loss, missing=draws.has_missing)
 
-    def with_draws(self, numbers: IntArray, weights: FloatArray) -> Problem:
-        """Some of the draws, with other weights."""
-        table = np.ascontiguousarray(self.table.take(numbers, axis=1))
-        return Problem(table, weights, self.loss, missing=self.missing)
-
     @property
     def cells(self) -> float:
         """Steps of a sweep: cells of tables, or pairs of items."""
