@@ -180,7 +180,7 @@ class LocalSearch:
         time instead. Returns whether there were any.
         """
         n, state, before = self.problem.n_free, self.state, self._total
-        if not self.problem.loss.linear:
+        if isinstance(state, RatioState):
             self._total += state.move_pairs(self.rng.permutation(n), self.bounds).change
             return self._total < before
         state.make_room(2)
@@ -288,7 +288,7 @@ class LocalSearch:
             order = self.rng.permutation(near)
             swept = state.sweep(order, self.bounds, quick=True)
             change += swept.change
-            if swept.n_moves == 0:
+            if swept.n_moves == 0 and isinstance(state, RatioState):
                 swept = state.move_pairs(order, self.bounds)
                 change += swept.change
             if swept.n_moves == 0 or self.bounds.stop[0]:
@@ -308,7 +308,7 @@ class LocalSearch:
         state = self.state
         closed = np.zeros((len(state.sizes), len(state.sizes)), dtype=np.bool_)
         closed[new] = closed[:, new] = True
-        partner, least, _ = state.best_joins(closed)
+        partner, least = state.best_joins(closed)
         a = int(least.argmin())
         if least[a] == np.inf:
             return 0.0

@@ -120,7 +120,8 @@ def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
         return problem
     chosen = resample(problem.weights, n, rng.random())
     numbers, counts = np.unique(chosen, return_counts=True)
-    return problem.with_draws(numbers, counts.astype(np.float64))
+    table = np.ascontiguousarray(problem.table.take(numbers, axis=1))
+    return Problem(table, counts.astype(np.float64), problem.loss, missing=problem.missing)
 
 
 def few_clusters(settings: Settings, problem: Problem) -> Settings:
