@@ -214,6 +214,8 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
     again = epl.load(tmp_path / "best.json")
     assert again.settings.constraints == best.settings.constraints
     assert again.settings.bound == best.settings.bound
+    two = Constraints(must_link=[(0, 1)], min_size=2)
+    assert repr(two) == "Constraints(must_link=[(0, 1)], min_size=2)"
 
 
 def test_which_partitions_and_sets_are_allowed():
