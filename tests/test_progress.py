@@ -9,7 +9,7 @@ import pytest
 
 import epluribus as epl
 from epluribus._parallel import Stopper
-from epluribus._progress import _DELAY, make_progress
+from epluribus._progress import _DELAY, Progress
 
 
 class Screen(io.StringIO):
@@ -32,12 +32,12 @@ def stderr(monkeypatch):
 
 def test_by_default_a_bar_waits_until_it_is_due(stderr):
     screen = stderr(Screen())
-    bar = make_progress(None, 5, "work", Stopper())
+    bar = Progress(None, 5, "work", Stopper())
     bar.show(1, {"loss": 1})
     assert not screen.getvalue()
     assert bar._bar.delay == _DELAY
     bar.close()
-    bar = make_progress(True, 5, "work", Stopper())
+    bar = Progress(True, 5, "work", Stopper())
     bar.show(5, {"loss": 1})
     bar._bar.refresh()  # it would wait a moment
     assert "loss=1" in screen.getvalue()
@@ -51,30 +51,30 @@ def is_shown(progress):
 @pytest.mark.parametrize("outer", [True, False, None, lambda *_: None])
 def test_a_call_inside_another_has_no_bar_of_its_own(stderr, outer):
     stderr(Screen())
-    outside = make_progress(outer, 5, "outer", Stopper())
-    inside = make_progress(None, 5, "inner", Stopper())
+    outside = Progress(outer, 5, "outer", Stopper())
+    inside = Progress(None, 5, "inner", Stopper())
     assert not is_shown(inside)
     inside.close()
     outside.close()
-    after = make_progress(None, 5, "next", Stopper())
+    after = Progress(None, 5, "next", Stopper())
     assert is_shown(after)
     after.close()
 
 
 def test_a_progress_that_was_never_closed_silences_no_other(stderr):
     stderr(Screen())
-    make_progress(False, 5, "failed", Stopper())
-    after = make_progress(None, 5, "next", Stopper())
+    Progress(False, 5, "failed", Stopper())
+    after = Progress(None, 5, "next", Stopper())
     assert is_shown(after)
     after.close()
 
 
 def test_no_bar_with_false_nor_into_a_pipe(stderr):
     stderr(Screen())
-    assert not is_shown(make_progress(False, 5, "work", Stopper()))
+    assert not is_shown(Progress(False, 5, "work", Stopper()))
     pipe = stderr(io.StringIO())
     for wish in (None, True):
-        bar = make_progress(wish, 5, "work", Stopper())
+        bar = Progress(wish, 5, "work", Stopper())
         bar.show(3, {"loss": 1})
         bar.close()
         assert not is_shown(bar)
@@ -102,10 +102,10 @@ def test_a_notebook_has_a_bar_of_its_own_although_it_is_no_terminal(stderr, monk
     for name in ("tqdm.auto", "tqdm.autonotebook", "tqdm.notebook"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    bar = make_progress(True, 5, "work", Stopper())
+    bar = Progress(True, 5, "work", Stopper())
     assert "work" in pipe.getvalue()
     bar.close()
     before = pipe.getvalue().count("work")
     del shell.kernel  # IPython in a terminal: the usual rule
-    make_progress(True, 5, "work", Stopper()).close()
+    Progress(True, 5, "work", Stopper()).close()
     assert pipe.getvalue().count("work") == before

@@ -25,24 +25,51 @@ _DELAY = 2.0
 
 
 class Progress:
-    """A tqdm bar, or a function ``(done, total, info)``, or neither.
+    """A tqdm bar, or a function ``(done, total, info)``, or neither; to be closed in any case.
 
-    If the function fails, the run goes on without it. An interrupt that it raises ends the work.
+    A bar that was asked for appears at once; by default it appears after two seconds, unless a call that is at work
+    has a progress of its own. If the function fails, the run goes on without it. An interrupt that it raises ends the
+    work.
+
+    Parameters
+    ----------
+    progress : bool, callable or None
+        The argument of that name.
+    total : int
+        Number of steps, as far as it is known.
+    what : str
+        What the bar is called.
+    stopper : Stopper
+        What an interrupt stops.
     """
 
-    def __init__(self, total: int, stopper: Stopper, function: Any = None, bar: Any = None) -> None:
-        self._total, self._stopper, self._function, self._bar = total, stopper, function, bar
+    def __init__(self, progress: ProgressLike, total: int, what: str, stopper: Stopper) -> None:
+        self._total, self._stopper = total, stopper
+        self._function: Any = progress if callable(progress) else None
+        self._bar: Any = None
+        if not (callable(progress) or progress is None or isinstance(progress, bool)):
+            raise TypeError(
+                f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."
+            )
+        # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
+        ipython = sys.modules.get("IPython")
+        notebook = getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
+        can_be_seen = notebook or bool(getattr(sys.stderr, "isatty", bool)())
+        if can_be_seen and (progress is True or (progress is None and not _OPEN)):
+            # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                from tqdm.auto import tqdm
+
+            delay = 0.0 if progress else _DELAY
+            self._bar = tqdm(total=total, desc=what, unit_scale=True, leave=False, delay=delay)
         _OPEN.add(self)
 
-    def grow(self, total: int) -> None:
-        """Change the number of steps, which is not always known at the beginning."""
-        self._total = total
+    def show(self, done: int, info: dict[str, Any], total: int | None = None) -> None:
+        """Show that `done` steps are done, of `total` if that has changed; `info` is printed beside the bar."""
+        self._total = self._total if total is None else total
         if self._bar is not None:
-            self._bar.total = total
-
-    def show(self, done: int, info: dict[str, Any]) -> None:
-        """Show that `done` steps are done; `info` is printed beside the bar."""
-        if self._bar is not None:
+            self._bar.total = self._total
             # tqdm wants the number of new steps. Refreshed once, by `update`.
             self._bar.set_postfix(info, refresh=False)
             self._bar.update(done - self._bar.n)
@@ -66,35 +93,3 @@ class Progress:
 
 _OPEN: weakref.WeakSet[Progress] = weakref.WeakSet()
 """The progress of each call at work, shown or not. Weak: one that is never closed must not silence others."""
-
-
-def _can_be_seen() -> bool:
-    """Whether stderr is a terminal, or this is a notebook."""
-    # Only a notebook's shell has a kernel; where there is one, IPython has been imported.
-    ipython = sys.modules.get("IPython")
-    kernel = getattr(ipython and ipython.get_ipython(), "kernel", None)
-    return kernel is not None or bool(getattr(sys.stderr, "isatty", bool)())
-
-
-def make_progress(progress: ProgressLike, total: int, what: str, stopper: Stopper) -> Progress:
-    """The object behind the argument `progress`, to be closed in any case.
-
-    A bar that was asked for appears at once; by default it appears after two seconds, unless a
-    call that is at work has a progress of its own.
-    """
-    if callable(progress):
-        return Progress(total, stopper, progress)
-    if not (progress is None or isinstance(progress, bool)):
-        raise TypeError(
-            f"'progress' must be True, False or a function (done, total, info); got {shown(progress)}."
-        )
-    bar = None
-    if (progress or (progress is None and not _OPEN)) and _can_be_seen():
-        # Without ipywidgets tqdm warns, and gives the bar of a terminal, which a notebook can show too.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from tqdm.auto import tqdm
-
-        delay = 0.0 if progress else _DELAY
-        bar = tqdm(total=total, desc=what, unit_scale=True, leave=False, delay=delay)
-    return Progress(total, stopper, bar=bar)

@@ -13,6 +13,7 @@ import xarray as xr
 
 import epluribus as epl
 from epluribus._parallel import Stopped, Stopper
+from epluribus._progress import Progress
 from epluribus.draws import store as dask_store
 from epluribus.search import _minimize as entrance
 from epluribus.search import large
@@ -215,7 +216,8 @@ def test_without_workers_it_does_not_wait_forever(monkeypatch):
 def test_passes_end_early_though_workers_are_quick(client):
     draws, settings = epl.Draws(sample(), client=client), Settings()
     rng = np.random.default_rng(0)
-    refiner = large.LargeRefiner(draws, draws.weights, epl.losses.vi(), rng, settings)
+    bar = Progress(False, 0, "minimize vi", settings.stopper)
+    refiner = large.LargeRefiner(draws, epl.losses.vi(), rng, settings, bar)
     now = refiner._count(sample()[0])
     settings.stopper.interrupt()
     with pytest.raises(Stopped):

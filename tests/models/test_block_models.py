@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.stats import beta, gamma, nbinom
+from scipy.stats import beta, gamma
 
 from epluribus.models import (
     LatentBlockModel,
@@ -208,15 +208,6 @@ def test_directions_counts_and_loops():
         (lambda: PoissonBlockModel([[0, 0.5], [0.5, 0]]), "counts, .* is 0.5. Give ignore_weights"),
         (lambda: PoissonBlockModel([[0, -1], [-1, 0]]), "counts, integers .* is -1"),
         (lambda: PoissonBlockModel(A, shape=0), "'shape' must be a finite number above 0"),
-        (
-            lambda: StochasticBlockModel(A).link_probabilities([(0, 9)], [[0, 0, 1, 1]]),
-            "'pairs' must be of nodes 0 to 3",
-        ),
-        (lambda: StochasticBlockModel(EDGES).link_probabilities([("eve", "ann")], [[0, 0, 1, 1]]), "it has no 'eve'"),
-        (
-            lambda: StochasticBlockModel(A).link_probabilities([(0, 1)], [[0, 1]]),
-            "partitions of the 4 nodes of the model; they have 2",
-        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(make, message):
@@ -276,18 +267,6 @@ def test_block_tables():
     assert directed.pairs.tolist() == [[4, 2], [2, 1]]
     np.testing.assert_allclose(directed.high[0, 0], gamma(4.7, scale=1 / 5.3).ppf(0.975))
     assert len(directed.columns()["from"]) == 4
-
-
-def test_probabilities_of_links_are_means_over_draws():
-    model = StochasticBlockModel(A)
-    draws = [[0, 0, 1, 1], [0, 1, 1, 0]]
-    both = model.link_probabilities([(0, 1), (2, 3)], draws)
-    each = [model.block_table(z).mean[z[0], z[1]] for z in draws]
-    np.testing.assert_allclose(both[0], np.mean(each))
-    counts = PoissonBlockModel(C - np.diag(np.diag(C)), shape=0.7, rate=1.3)
-    p = counts.link_probabilities([(0, 2)], [[0, 0, 1]])
-    # Block (0, 1) has 3 edges and 2 pairs: a negative binomial number of further edges.
-    np.testing.assert_allclose(p, 1 - nbinom.pmf(0, 3.7, 3.3 / 4.3))
 
 
 WEIGHTED = nx.Graph([("a", "b", {"weight": 2.5}), ("b", "c")])

@@ -307,6 +307,7 @@ def test_the_estimate_comes_first(draws, best, plot):
 
 
 def test_items_are_matched_by_name(draws):
+    """Rows of a frame, labels of a series or a mapping, and draws that come in another order."""
     names = [f"i{k}" for k in range(12)]
     named = epl.Draws(np.asarray(draws), items=names)
     best = epl.minimize(named, rng=0)
@@ -315,6 +316,12 @@ def test_items_are_matched_by_name(draws):
     shown, ref = (plots.scatter(best, one) for one in (frame.iloc[order], frame))
     for one, other in zip(shown.collections, ref.collections, strict=True):
         assert (one.get_offsets() == other.get_offsets()).all()
+    series = pd.Series(np.array(["c", "a", "b"])[TRUTH], index=names)
+    for form in (pd.Series, dict):
+        axes = [plots.certainty(form(one), named) for one in (series.iloc[order], series)]
+        bars = [[patch.get_data().values.tolist() for patch in ax.patches] for ax in axes]
+        assert bars[0] == bars[1]
+        assert words(axes[0]) == words(axes[1])
 
 
 def all_texts(figure):

@@ -171,7 +171,7 @@ def test_items_are_named_by_number_or_name():
     assert by_name.labels[0] == by_name.labels[3]
     assert by_name.labels[1] != by_name.labels[2]
     with pytest.raises(
-        ValueError, match="'must_link' must name items .* got 'eve'. The draws have names"
+        ValueError, match="must name items by their names, such as 'ann'; got 'eve'"
     ):
         minimize(draws, must_link=[("ann", "eve")])
     with pytest.raises(ValueError, match="got 4. The draws have no names"):
@@ -214,6 +214,8 @@ def test_an_estimate_remembers_its_constraints(tmp_path):
     again = epl.load(tmp_path / "best.json")
     assert again.settings.constraints == best.settings.constraints
     assert again.settings.bound == best.settings.bound
+    two = Constraints(must_link=[(0, 1)], min_size=2)
+    assert repr(two) == "Constraints(must_link=[(0, 1)], min_size=2)"
 
 
 def test_which_partitions_and_sets_are_allowed():

@@ -51,7 +51,7 @@ def test_names_and_words():
     assert float(epl.uncertainty.probability(draws, apart=np.array([0, 1]))) == 0.25
     many = epl.uncertainty.probability(np.zeros((5, 20), dtype=int), together=range(10))
     assert many.statement == "10 items are together"
-    assert "too few draws" in str(epl.uncertainty.probability([[0, 0]], together=[0, 1]))
+    assert "do not tell its standard" in str(epl.uncertainty.probability([[0, 0]], together=[0, 1]))
 
 
 def test_only_draws_that_saw_the_items_count():

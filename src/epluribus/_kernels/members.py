@@ -169,24 +169,25 @@ def join_row(
 
 @kernel
 def best_joins(
-    slots, order, begin, start, member, weights, first, sets_of, f, size, labels, sizes, closed, partner,
+    order, begin, start, member, weights, first, sets_of, f, size, labels, sizes, closed, partner,
     least,
 ):  # fmt: skip
     """partner[a] and least[a]: the cluster that shares a set with a whose join is best, and its change (OUT).
 
-    Only `slots` are looked at, and become partners of others if they are better. The items of cluster a are
-    order[begin[a]:begin[a + 1]]. Clusters a and b with ``closed[a, b]`` are not joined, if it is not empty.
+    The items of cluster a are order[begin[a]:begin[a + 1]]. Clusters a and b with ``closed[a, b]`` are not joined, if
+    it is not empty.
     """
     width = sizes.shape[0]
     row, tally = np.full(width + 1, np.inf), np.zeros(width + 1, np.int64)
     touched = np.empty(width + 1, np.int64)
-    for a in slots:
+    for a in range(width):
         n = join_row(
             a, order[begin[a] : begin[a + 1]], start, member, weights, first, sets_of, f, size,
             labels, sizes, row, touched, tally,
         )  # fmt: skip
         for s in touched[:n]:
-            if closed.shape[0] == 0 or not closed[a, s]:
+            # Each change is computed from one side only: both clusters must see the same one.
+            if s < a and (closed.shape[0] == 0 or not closed[a, s]):
                 if row[s] < least[a] or (row[s] == least[a] and s < partner[a]):
                     partner[a], least[a] = s, row[s]
                 if row[s] < least[s]:

@@ -1,6 +1,6 @@
 """Block models of networks, with links that are there or not or with counts, and of matrices.
 
-`BlockTable` and `link_probabilities` are what they say about links.
+`BlockTable` is what they say about links.
 
 The number of links between nodes i and j of clusters g and h, with all rates integrated out, is
 
@@ -69,14 +69,12 @@ from scipy.special import betaincinv, betaln, gammaincinv, gammaln
 
 from epluribus._kernels.states import BINARY, LATENT, POISSON, State
 from epluribus._text import count, plain_table, to_frame
-from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike
+from epluribus._typing import AnyArray, FloatArray, IntArray, LabelsLike
 from epluribus._validate import check_positive
-from epluribus.draws import as_draws
 from epluribus.models.base import Model, Partition, Side, make_state
 from epluribus.models.edges import Network, read_bipartite, read_network
 from epluribus.models.prior import PartitionLaw, as_prior
 from epluribus.models.tables import read_beta
-from epluribus.partition import relabel
 
 _TABLE_LIMIT = 1 << 20
 """Largest number of entries of a table (8 MB). For larger counts lgamma is called instead: slower, but the
@@ -100,10 +98,6 @@ class BetaLaw:
         """Posterior mean and ends of the central 95% interval of the probability of a link."""
         a, b = e + self.first, x - e + self.second
         return a / (a + b), betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
-
-    def some(self, e: AnyArray, x: AnyArray, _: AnyArray | float) -> FloatArray:
-        """Probability of a link."""
-        return self.posterior(e, x)[0]
 
     def tables(self, most: int) -> tuple[FloatArray, FloatArray]:
         """Log rising factorials, log b (b + 1) ... (b + n - 1), of b1, b2 and b1 + b2, and their lgamma(b)."""
@@ -130,11 +124,6 @@ class GammaLaw:
         """Posterior mean and ends of the central 95% interval of the mean number of links."""
         a, b = e + self.first, x + self.second
         return a / b, gammaincinv(a, 0.025) / b, gammaincinv(a, 0.975) / b
-
-    def some(self, e: AnyArray, x: AnyArray, scale: AnyArray | float) -> FloatArray:
-        """Probability of at least one link of a pair with this exposure."""
-        # 1 - E exp(-scale r), with r ~ Gamma(a + e, b + x)
-        return np.asarray(-np.expm1(-(self.first + e) * np.log1p(scale / (self.second + x))))
 
     def tables(self, most: int) -> tuple[FloatArray, FloatArray]:
         """Log rising factorials of a and of 1, and the log of rate and exposure, in steps of 1/2 of it."""
@@ -182,6 +171,7 @@ class NetworkModel(Model):
     def size(self) -> str:
         """Nodes and edges in words, such as "77 nodes, 254 edges of total weight 820, undirected"."""
         kind = "directed" if self.directed else "undirected"
+        kind += ", degree-corrected" if self.with_degrees else ""
         n_pairs = self._matrix.nnz if self.directed else sparse.triu(self._matrix).nnz
         weights = f" of total weight {self.n_edges:,}" if n_pairs < self.n_edges else ""
         return f"{count(self.n_items, 'node')}, {count(n_pairs, 'edge')}{weights}, {kind}"
@@ -305,56 +295,6 @@ class NetworkModel(Model):
         edges, pairs = self.count_blocks(labels)
         sizes = np.bincount(self._check((labels,))[0])
         return BlockTable(sizes, edges, pairs, *self.law.posterior(edges, pairs), self.directed)
-
-    def link_probabilities(self, pairs: Any, draws: DrawsLike) -> FloatArray:
-        """Posterior probability that there is a link, for given pairs of nodes.
-
-        It is what the blocks say, averaged over the draws, and not whether the data have such a link: a
-        missing link of high probability, or a link of low probability, is a surprise. For counts it is the
-        probability of at least one link.
-
-        Parameters
-        ----------
-        pairs : sequence of pairs
-            Nodes by number or by name; from the first to the second if the network is directed.
-        draws : Draws or array_like of shape (n_draws, n_nodes)
-            The posterior sample; at most 200 draws are used, evenly spaced.
-
-        Returns
-        -------
-        ndarray of shape (n_pairs,)
-
-        Examples
-        --------
-        >>> from epluribus.models import StochasticBlockModel
-        >>> model = StochasticBlockModel([("a", "b"), ("b", "c"), ("a", "c"), ("d", "e")])
-        >>> model.link_probabilities([("a", "b"), ("a", "d")], [[0, 0, 0, 1, 1]]).round(2)
-        array([0.88, 0.07])
-        """
-        sample = as_draws(draws)
-        if sample.n_items != self.n_items:
-            raise ValueError(
-                f"'draws' must be partitions of the {self.n_items} nodes of the model; they have "
-                f"{sample.n_items}."
-            )
-        which = read_pairs(pairs, self.sides[0].items, self.n_items)
-        total, chosen = np.zeros(len(which)), some_draws(np.asarray(sample))
-        i, j = which.T
-        for draw in chosen:
-            z = relabel(draw)
-            edges, exposure = self.count_blocks(z)
-            scale: Any = 1.0
-            if self.with_degrees:
-                n = np.bincount(z)
-                # The posterior mean of each propensity: n (d + 1) / (n + D).
-                each = [
-                    n[z] * (ends + 1) / (n + np.bincount(z, weights=ends))[z]
-                    for ends in self._ends()
-                ]
-                scale = np.where((i == j) & (not self.directed), 0.5, 1.0)
-                scale = scale * each[0][i] * each[-1][j]
-            total += self.law.some(edges[z[i], z[j]], exposure[z[i], z[j]], scale)
-        return total / len(chosen)
 
 
 class StochasticBlockModel(NetworkModel):
@@ -661,23 +601,3 @@ class BlockTable:
         table |= {str(h): [f"{value:.2g}" for value in self.mean[:K, h]] for h in range(K)}
         rest = self.sizes.size - K
         return "\n".join([*plain_table(table), *([f"and {rest} more clusters"] if rest else [])])
-
-
-def read_pairs(pairs: Any, names: Sequence[str] | None, n_nodes: int) -> IntArray:
-    """(n, 2) numbers of the two nodes of each pair, from numbers or names."""
-    place: dict[Any, int] = {node: node for node in range(n_nodes)}
-    place |= {name: number for number, name in enumerate(names or ())}
-    rows = [list(pair) for pair in pairs]
-    if any(len(row) != 2 for row in rows):
-        raise ValueError("'pairs' must have two nodes each.")
-    odd = next((node for row in rows for node in row if node not in place), None)
-    if odd is not None:
-        raise ValueError(
-            f"'pairs' must be of nodes 0 to {n_nodes - 1}, or of their names; it has no {odd!r}."
-        )
-    return np.array([[place[node] for node in row] for row in rows], np.int64).reshape(-1, 2)
-
-
-def some_draws(table: AnyArray, most: int = 200) -> AnyArray:
-    """At most this many draws, evenly spaced: means over draws need no more."""
-    return table[np.linspace(0, len(table) - 1, min(most, len(table))).astype(np.int64)]

@@ -16,7 +16,7 @@ import numpy as np
 
 from epluribus import losses, uncertainty
 from epluribus._parallel import Stopper, finish
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._text import count, sentence_list, span, worded
 from epluribus._typing import DrawsLike, IntArray, RngLike
 from epluribus._validate import make_rng
@@ -167,7 +167,7 @@ def gather(
     steps["plausibility"] = lambda: uncertainty.plausibility(others, posterior, loss)
     wanted = [name for name in STEPS if name not in skip and (others or name != "plausibility")]
     notes = _too_heavy(posterior, wanted)
-    bar = make_progress(progress, len(wanted), "report", stopper)
+    bar = Progress(progress, len(wanted), "report", stopper)
     try:
         for number, name in enumerate([] if brief else wanted):
             if stopper.stopped:

@@ -26,7 +26,7 @@ import numpy as np
 from epluribus._files import as_path, check_folder, reading
 from epluribus._kernels.states import KINDS
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
-from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._typing import IntArray, LabelsLike, RngLike
 from epluribus._validate import check_count, check_memory, make_rng, shown
 from epluribus.draws import Draws
@@ -157,7 +157,7 @@ def sample(
         chains = _begin(model, settings, schedule, start, rng)
     threads = min(resolve_jobs(n_jobs), len(chains))
     stopper = Stopper()
-    bar = make_progress(progress, 0, "sample", stopper)
+    bar = Progress(progress, 0, "sample", stopper)
     begin = time.perf_counter()
     trace = None
     try:
@@ -357,7 +357,7 @@ class _Run:
     ) -> None:
         self.model, self.chains, self.header = model, chains, header
         self.stopper, self.bar, self.target = stopper, bar, target
-        bar.grow(sum(chain.settings.total for chain in chains))
+        self.total = sum(chain.settings.total for chain in chains)
         self.lock = threading.Lock()
         # A queue of (steps done, number of the chain), the chain furthest behind first.
         self.waiting = [(c.done, number) for number, c in enumerate(chains) if not c.finished]
@@ -403,7 +403,7 @@ class _Run:
         """Show progress, and write a checkpoint if one is due; called while the threads work."""
         rates = _rates(self.model, self.chains)
         info = {name: f"{100 * rate:.2g}%" for name, rate in rates.items()}
-        self.bar.show(sum(chain.done for chain in self.chains), info)
+        self.bar.show(sum(chain.done for chain in self.chains), info, self.total)
         # Safe while chains run: snapshots do not change, and neither do draws once they are kept.
         if self.target is not None and time.perf_counter() - self.saved > _SAVE_EVERY:
             write_checkpoint(self.target, self.header, self.chains, list(self.snapshots))

@@ -11,7 +11,7 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._parallel import Stopper, resolve_jobs, run_tasks
-from epluribus._progress import Progress, ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._typing import DrawsLike, LabelsLike, LossLike, RngLike
 from epluribus._validate import check_choice, check_positive, make_rng, quoted, shown
 from epluribus.constraints import Constraints, read_constraints
@@ -155,7 +155,7 @@ def minimize(
     began, few = time.perf_counter(), sample.n_items <= MAX_ITEMS and search == "recombine"
     if isinstance(sample, Draws) and few and solves(sample, chosen):
         return estimate_of(sample, chosen, settings, best_of_all(sample, chosen, settings), began)
-    bar = make_progress(progress, plan.n_starts, f"minimize {chosen.name}", stopper)
+    bar = Progress(progress, plan.n_starts, f"minimize {chosen.name}", stopper)
     try:
         # In a worker thread, so that this one is free to receive Ctrl-C.
         task = partial(_search, sample, chosen, plan, settings, bar, seed)

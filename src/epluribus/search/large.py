@@ -124,7 +124,7 @@ def search_large(
         return None
     # Costs that are no sums over draws cannot be added up: items are then assigned as under VI.
     linear = loss if loss.linear else losses.vi()
-    refiner = LargeRefiner(draws, draws.weights, linear, rng, settings, bar)
+    refiner = LargeRefiner(draws, linear, rng, settings, bar)
     labels: IntArray | None
     value: float | None
     try:
@@ -142,8 +142,7 @@ def search_large(
         value, n_draws = few_draws.expected(labels), few_draws.n_draws
     elif value is None:
         value = draws.mean(draw_losses(labels, draws, loss))
-    bar.grow(int(refiner.n_done))
-    bar.show(int(refiner.n_done), {})
+    bar.show(int(refiner.n_done), {}, int(refiner.n_done))
     k, seconds = int(labels.max()) + 1, time.perf_counter() - began
     return Run(labels, value, k, "few items", (Step(value, k),), converged, seconds, n_draws)
 
@@ -223,13 +222,11 @@ class LargeRefiner:
     Parameters
     ----------
     draws : Draws
-    weights : ndarray of shape (n_distinct,)
-        Weight of each distinct draw.
     loss : Loss
         A linear one.
     rng : Generator
     settings : Settings
-    bar : Progress, optional
+    bar : Progress
         Shows how far it is.
 
     Attributes
@@ -243,12 +240,10 @@ class LargeRefiner:
     """
 
     def __init__(
-        self, draws: Draws, weights: FloatArray, loss: Loss, rng: np.random.Generator,
-        settings: Settings, bar: Progress | None = None,
-    ) -> None:  # fmt: skip
-        self.draws, self.weights, self.loss, self.rng = draws, weights, loss, rng
-        self.settings, self.n_done = settings, 0.0
-        self._bar = Progress(0, settings.stopper) if bar is None else bar
+        self, draws: Draws, loss: Loss, rng: np.random.Generator, settings: Settings, bar: Progress
+    ) -> None:
+        self.draws, self.weights, self.loss, self.rng = draws, draws.weights, loss, rng
+        self.settings, self.n_done, self._bar = settings, 0.0, bar
         self.store = draws.store.hearing(settings.stopper)
         self.problem = self._with_items(np.empty((0, draws.n_distinct), dtype=np.uint8))
         self.most, tables = settings.most(draws.n_items), COLUMNS * draws.store.groups
@@ -421,8 +416,8 @@ class LargeRefiner:
 
         def done(_: Any) -> None:
             self.n_done += _STEPS / len(tasks)
-            self._bar.grow(int(self.n_done) + _STEPS)  # there is always one more pass to come
-            self._bar.show(int(self.n_done), {})
+            n = int(self.n_done)
+            self._bar.show(n, {}, n + _STEPS)  # there is always one more pass to come
 
         found = run_tasks(tasks, n_jobs=n_jobs, stopper=stopper, on_done=done)
         self._check()

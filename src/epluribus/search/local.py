@@ -142,8 +142,7 @@ class LocalSearch:
         else:
             n = int(np.ceil(p.n_draws * 2.0 ** (rng.integers(3) - (5 if linear else 1))))
             chosen = np.searchsorted(p.weights_up_to, rng.random(n) * p.weights_up_to[-1], "right")
-            some, counts = np.unique(chosen, return_counts=True)
-            child = self.elsewhere(self.labels, p.with_draws(some, counts.astype(np.float64)))
+            child = self.elsewhere(self.labels, p.of_draws(chosen))
             child.sweep(1)
             child = self.elsewhere(child.labels, p)
             child.sweep()
@@ -216,7 +215,7 @@ class LocalSearch:
         time instead. Returns whether there were any.
         """
         n, state, before = self.problem.n_free, self.state, self._total
-        if not self.problem.loss.linear:
+        if isinstance(state, RatioState):
             self._total += state.move_pairs(self.rng.permutation(n)[:_PAIRED], self.bounds).change
             return self._total < before
         state.make_room(2)
@@ -324,7 +323,7 @@ class LocalSearch:
             order = self.rng.permutation(near)
             swept = state.sweep(order, self.bounds, quick=True)
             change += swept.change
-            if swept.n_moves == 0:
+            if swept.n_moves == 0 and isinstance(state, RatioState):
                 swept = state.move_pairs(order[:_PAIRED], self.bounds)
                 change += swept.change
             if swept.n_moves == 0 or self.bounds.stop[0]:
@@ -344,7 +343,7 @@ class LocalSearch:
         state = self.state
         closed = np.zeros((len(state.sizes), len(state.sizes)), dtype=np.bool_)
         closed[new] = closed[:, new] = True
-        partner, least, _ = state.best_joins(closed)
+        partner, least = state.best_joins(closed)
         a = int(least.argmin())
         if least[a] == np.inf:
             return 0.0

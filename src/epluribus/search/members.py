@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,23 +126,16 @@ class MemberState(State):
         row[(sizes == 0) | (sizes[a] == 0)] = row[a] = np.inf
         return row
 
-    def best_joins(
-        self, closed: NDArray[np.bool_] | None, before: Any = None, into: Iterable[int] = ()
-    ) -> tuple[IntArray, FloatArray, Any]:
+    def best_joins(self, closed: NDArray[np.bool_] | None) -> tuple[IntArray, FloatArray]:
         """For each slot the one that shares a set with it whose join is best, and the change."""
-        p, slots = self.problem, np.arange(len(self.sizes))
-        partner, least = (slots.copy(), np.full(len(slots), np.inf)) if before is None else before
-        if before is not None:
-            changed = self.sizes == 0
-            changed[list(into)] = True
-            slots = np.flatnonzero(changed | changed[partner])
-            partner[slots], least[slots] = slots, np.inf
+        p, width = self.problem, len(self.sizes)
+        partner, least = np.arange(width), np.full(width, np.inf)
         order = np.argsort(self.labels, kind="stable")
-        begin = np.searchsorted(self.labels[order], np.arange(len(self.sizes) + 1))
+        begin = np.searchsorted(self.labels[order], np.arange(width + 1))
         closed = np.zeros((0, 0), dtype=np.bool_) if closed is None else closed
         known = *self.lists, p.f[0], p.size, self.labels, self.sizes, closed
-        kernels.best_joins(slots, order, begin, *known, partner, least)
-        return partner, least, (partner, least)
+        kernels.best_joins(order, begin, *known, partner, least)
+        return partner, least
 
     def merge(self, bounds: Bounds, like: State | None = None, closed: Closed = None) -> float:
         """Join clusters while that helps or there are too many; the change."""

@@ -11,7 +11,6 @@ where n_i is the size of the cluster of item i, r_i the sum of p_ij over all ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from epluribus._kernels import similarity as kernels
 from epluribus._parallel import Stopper
 from epluribus._typing import AnyArray, FloatArray, IntArray
-from epluribus._validate import available_memory
 from epluribus.draws.expected import Together, fill_symmetric, matrix_loss
 from epluribus.losses.base import Loss
 from epluribus.search.state import Bounds, State, Visited
@@ -28,11 +26,8 @@ from epluribus.search.state import Bounds, State, Visited
 if TYPE_CHECKING:
     from epluribus.search.problem import Problem
 
-MOST_ITEMS, _ITEMS_PER_CLUSTER = 8000, 400
-"""With more items, or more of them for each cluster or for each item of a usual group, the others are quicker."""
-
-_CELLS = 2.5e5
-"""Cells of a sweep on tables, below which these are quick enough, and nothing more has to be compiled."""
+MOST_ITEMS = 8000
+"""With more items than these, other ways are quicker."""
 
 
 def counts_pairs(loss: Loss, n_items: int) -> bool:
@@ -56,17 +51,6 @@ class PairCosts(NamedTuple):
     size: FloatArray
     size_steps: FloatArray
     tolerance: float
-
-    @classmethod
-    def that_pay(cls, problem: Problem) -> PairCosts | None:
-        """The matrix of a problem, if its loss is a sum over pairs, and this is small and quick to make."""
-        n, p = problem.n_items, problem
-        if n > MOST_ITEMS or p.missing or p.n_free < n or not counts_pairs(p.loss, n):
-            return None
-        # Mean numbers of clusters of a draw, and of items in the group of an item.
-        k, group = float(p.n_clusters.mean()), p.members_seen / p.rows.size
-        few = p.rows.size * k < _CELLS or n > _ITEMS_PER_CLUSTER * min(k, group)
-        return None if few or 8.0 * n**2 > available_memory() / 4 else cls.of(p)
 
     @classmethod
     def of(cls, problem: Problem, n_jobs: int = 1, stopper: Stopper | None = None) -> PairCosts:
@@ -232,15 +216,10 @@ class PairState(State):
         np.fill_diagonal(changes, np.inf)
         return changes
 
-    def best_joins(
-        self,
-        closed: NDArray[np.bool_] | None,
-        before: Any = None,  # noqa: ARG002
-        into: Iterable[int] = (),  # noqa: ARG002
-    ) -> tuple[IntArray, FloatArray, Any]:
+    def best_joins(self, closed: NDArray[np.bool_] | None) -> tuple[IntArray, FloatArray]:
         """For each slot the one with which it is best joined, and the change; only similar ones if there are lists."""
         if self.pairs.lists is None:
-            return *super().best_joins(closed)[:2], None
+            return super().best_joins(closed)
         shared, partner = self._shared().tocoo(), np.arange(len(self.sizes))
         a, b = shared.coords
         apart, least = a != b, np.full(len(partner), np.inf)
@@ -248,7 +227,7 @@ class PairState(State):
         order = np.lexsort((b, change, a))
         slots, first = np.unique(a[order], return_index=True)
         partner[slots], least[slots] = b[order[first]], change[order[first]]
-        return partner, least, None
+        return partner, least
 
     def _join(self, into: IntArray, others: IntArray) -> None:
         for a, b in zip(into, others, strict=True):

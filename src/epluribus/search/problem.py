@@ -22,11 +22,16 @@ from numpy.typing import NDArray
 
 from epluribus._kernels.tables import count_cells
 from epluribus._typing import FloatArray, IntArray
+from epluribus._validate import available_memory
 from epluribus.draws import Draws
 from epluribus.losses.base import Loss
 from epluribus.losses.values import linear_forms, loss_values
 from epluribus.search.members import MemberLists
-from epluribus.search.pairs import PairCosts
+from epluribus.search.pairs import MOST_ITEMS, PairCosts, counts_pairs
+
+_ITEMS_PER_CLUSTER, _CELLS = 400, 2.5e5
+"""Pairs pay up to this many items for each cluster, or for each item of a usual group; tables are quick enough, and
+nothing more has to be compiled, up to this many cells of a sweep."""
 
 
 class Problem:
@@ -123,6 +128,22 @@ class Problem:
         self.tolerance = float(rounding * (scale + np.abs(self.size_steps).max()))
         if not loss.linear:
             self.tolerance = 1e-11 * self.total_weight
+        sizes = np.zeros((self.n_groups, 1), dtype=np.int32)
+        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes, 1)
+        sizes[self.n_seen_groups :] = 0
+        self.group_sizes = sizes[:, 0].astype(np.int64)
+        """(n_groups,) items of each group, 0 for missing labels."""
+        self.members_seen = float((self.group_sizes.astype(np.float64) ** 2).sum())
+        """Members that a sweep without tables looks at, at most."""
+        values = self.f3[self.group_sizes[: len(self.owner)]]
+        sums = np.bincount(self.owner, values, minlength=self.n_draws)
+        self.group_sums = sums.astype(np.float64)
+        """(n_draws,) sum of f3 over the groups of each draw: the part of the loss that no search changes."""
+        self.constant = 0.0
+        """What the total loss has besides the sums over cells and clusters; 0 for a loss that is not linear."""
+        if self.form is not None:
+            each = self.form.constant + self.form.group * self.group_sums
+            self.constant = float(self.weights @ each)
         shares = self.weights / max(self.total_weight, 1e-300)
         self.table_cells = self.rows.size * float(shares @ self.n_clusters)
         """Cells of tables that a sweep looks at: items, draws and clusters."""
@@ -146,12 +167,13 @@ class Problem:
     @classmethod
     def of(cls, draws: Draws, loss: Loss) -> Problem:
         """The problem of all draws."""
-        return cls(draws.item_major, draws.weights, loss, missing=draws.has_missing)
+        return cls(draws.store.whole(), draws.weights, loss, missing=draws.has_missing)
 
-    def with_draws(self, numbers: IntArray, weights: FloatArray) -> Problem:
-        """Some of the draws, with other weights."""
-        table = np.ascontiguousarray(self.table.take(numbers, axis=1))
-        return Problem(table, weights, self.loss, missing=self.missing)
+    def of_draws(self, chosen: IntArray) -> Problem:
+        """The problem of these draws, in which one may be several times; they have equal weights."""
+        some, counts = np.unique(chosen, return_counts=True)
+        table = np.ascontiguousarray(self.table.take(some, axis=1))
+        return Problem(table, counts.astype(np.float64), self.loss, missing=self.missing)
 
     @property
     def cells(self) -> float:
@@ -159,43 +181,20 @@ class Problem:
         return self.table_cells if self.pairs is None else float(self.n_items) ** 2
 
     @cached_property
-    def group_sizes(self) -> IntArray:
-        """(n_groups,) items of each group, 0 for missing labels."""
-        sizes = np.zeros((self.n_groups, 1), dtype=np.int32)
-        count_cells(self.rows, np.zeros(self.n_free, dtype=np.int64), sizes, 1)
-        sizes[self.n_seen_groups :] = 0
-        return sizes[:, 0].astype(np.int64)
-
-    @cached_property
-    def group_sums(self) -> FloatArray:
-        """(n_draws,) sum of f3 over the groups of each draw: the part of the loss that no search changes."""
-        values = self.f3[self.group_sizes[: len(self.owner)]]
-        return np.bincount(self.owner, values, minlength=self.n_draws).astype(np.float64)
-
-    @cached_property
-    def constant(self) -> float:
-        """What the total loss has besides the sums over cells and clusters; 0 for a loss that is not linear."""
-        form = self.form
-        return (
-            0.0
-            if form is None
-            else float(self.weights @ (form.constant + form.group * self.group_sums))
-        )
-
-    @cached_property
     def members(self) -> MemberLists:
         """The groups as lists of their members, for `MemberState`."""
         return MemberLists.of(self)
 
     @cached_property
-    def members_seen(self) -> float:
-        """Sum of the squared sizes of all groups: members that a sweep without tables looks at, at most."""
-        return float((self.group_sizes.astype(np.float64) ** 2).sum())
-
-    @cached_property
     def pairs(self) -> PairCosts | None:
-        """What pairs of items cost together, if the loss is a sum over pairs and the matrix pays."""
-        return PairCosts.that_pay(self)
+        """What pairs of items cost together, if the loss is a sum over pairs, and their matrix is small and quick."""
+        n, rows = self.n_items, self.rows
+        if n > MOST_ITEMS or self.missing or self.n_free < n or not counts_pairs(self.loss, n):
+            return None
+        # Mean numbers of clusters of a draw, and of items in the group of an item.
+        k, group = float(self.n_clusters.mean()), self.members_seen / rows.size
+        few = rows.size * k < _CELLS or n > _ITEMS_PER_CLUSTER * min(k, group)
+        return None if few or 8.0 * n**2 > available_memory() / 4 else PairCosts.of(self)
 
     def draw(self, t: int) -> IntArray:
         """Labels of draw t; -1 where they are missing."""

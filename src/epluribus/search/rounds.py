@@ -121,8 +121,7 @@ class Search:
         best = min(map(self._finish, self._rounds(problem, settings)), key=_BY_VALUE)
         best.start = "recombined"
         last = best.run(self.n_draws)
-        self.bar.grow(self.n_done + 1)
-        self._report(last)
+        self._report(last, self.n_done + 1)
         return self.runs, last
 
     def _finish(self, best: LocalSearch) -> LocalSearch:
@@ -192,10 +191,10 @@ class Search:
                 starts, seeds = list(islice(self.starts, _ROUND)), self.seed.spawn(_ROUND + 1)
                 tasks.append(partial(self._round, problem, settings, starts, seeds))
             # How many rounds there will be is not known: after these, at least the last run.
-            self.bar.grow(max(self.n_done + _ROUND * len(tasks), self.plan.n_starts) + 1)
+            total = max(self.n_done + _ROUND * len(tasks), self.plan.n_starts) + 1
             for best, runs in run_tasks(tasks, n_jobs=n_jobs, stopper=self.stopper):
                 for run in runs:
-                    self._report(run)
+                    self._report(run, total)
                 yield best
 
     def _descend(
@@ -282,10 +281,10 @@ class Search:
                 best.settle()
         return best
 
-    def _report(self, run: Run) -> None:
+    def _report(self, run: Run, total: int | None = None) -> None:
         """Keep the record of a run, and advance the progress bar."""
         self.runs.append(run)
         self.best_so_far = min(self.best_so_far, run.expected_loss)
         self.n_done += 1
         info = {"loss": f"{self.best_so_far:.6g}", "clusters": run.n_clusters}
-        self.bar.show(self.n_done, info)
+        self.bar.show(self.n_done, info, total)

@@ -13,7 +13,7 @@ There are four states, one for each way to know what a move costs:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -126,10 +126,6 @@ class State(ABC):
     def move(self, items: IntArray, targets: IntArray) -> float:
         """Move items to slots, which may be empty; the change of the total loss."""
 
-    def move_pairs(self, items: IntArray, bounds: Bounds) -> Swept:  # noqa: ARG002
-        """Move two items at a time where that lowers a loss with an f0: elsewhere sweeps and nudges do as well."""
-        return Swept(0, 0.0)
-
     def make_room(self, n: int) -> None:
         """Have at least n empty slots; the others keep their names."""
         old = len(self.sizes)
@@ -162,24 +158,15 @@ class State(ABC):
         """The same for every two slots up to the last one in use. Each state has this method, or the one above."""
         return np.array([self.join_row(s)[: self.top] for s in range(self.top)])
 
-    def best_joins(
-        self, closed: NDArray[np.bool_] | None, before: Any = None, into: Iterable[int] = ()
-    ) -> tuple[IntArray, FloatArray, Any]:
+    def best_joins(self, closed: NDArray[np.bool_] | None) -> tuple[IntArray, FloatArray]:
         """For each slot the one with which it is best joined, and the change, infinite if there is none.
 
-        No two slots are joined for which `closed`, (n_slots, n_slots), is true. The third result is handed over as
-        `before` the next time, when other slots have been joined `into` some: what has not changed stays.
+        No two slots are joined for which `closed`, (n_slots, n_slots), is true.
         """
-        if before is None:
-            changes = self.join_changes()
-        else:
-            changes, gone = before, self.sizes[: len(before)] == 0
-            changes[gone] = changes[:, gone] = np.inf
-            for a in into:
-                changes[a] = changes[:, a] = self.join_row(a)[: len(changes)]
+        changes = self.join_changes()
         if closed is not None:
             changes[closed[: len(changes), : len(changes)]] = np.inf
-        return changes.argmin(axis=1), changes.min(axis=1), changes if self.additive else None
+        return changes.argmin(axis=1), changes.min(axis=1)
 
     def merge(
         self,
@@ -193,10 +180,10 @@ class State(ABC):
         clusters, their changes add up. `like` is a partition that the result may be similar to; only `RatioState`
         looks at it; `closed` says which joins are not allowed.
         """
-        total, before, a = 0.0, None, np.empty(0, dtype=np.int64)
+        total = 0.0
         while self.n_clusters > max(bounds.k_min, 1) and not bounds.stop[0]:
             k, shut = self.n_clusters, None if closed is None else closed()
-            partner, least, before = self.best_joins(shut, before, a)
+            partner, least = self.best_joins(shut)
             every = np.arange(len(partner))
             a = np.flatnonzero((partner[partner] == every) & (every < partner) & (least < np.inf))
             a = a[np.argsort(least[a], kind="stable")]
@@ -252,17 +239,12 @@ class TableState(State):
         self._work = np.empty(width), np.empty(width, dtype=np.float32)
 
     @property
-    def gains(self) -> NDArray[np.float32]:
-        """What one more item adds in each cell; made when it is first asked for."""
+    def now(self) -> tuple[AnyArray, ...]:
+        """What kernels change: the gains, what one more item adds in each cell, are made when first asked for."""
         if self._gains is None:
             self._gains = np.empty(self.counts.shape, dtype=np.float32)
             tables.fill_gains(self.counts, *self.groups, self.problem.steps, self._gains)
-        return self._gains
-
-    @property
-    def now(self) -> tuple[AnyArray, ...]:
-        """What kernels change."""
-        return self.labels, self.sizes, self.counts, self.gains, self.joint
+        return self.labels, self.sizes, self.counts, self._gains, self.joint
 
     def total(self) -> float:
         """Total loss without the constant."""

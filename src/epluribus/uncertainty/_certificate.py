@@ -23,7 +23,7 @@ import numpy as np
 
 from epluribus._cards import Card, Shown
 from epluribus._parallel import Stopper, resolve_jobs
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._text import worded
 from epluribus._typing import DrawsLike, IntArray, LabelsLike, LossLike
 from epluribus.draws import Draws
@@ -164,7 +164,7 @@ def certificate(
     """
     labels, sample, chosen = read_best(best, draws, loss)
     stopper = Stopper(time_limit)
-    bar = make_progress(progress, 100, f"certificate {chosen.name}", stopper)
+    bar = Progress(progress, 100, f"certificate {chosen.name}", stopper)
     value = sample.mean(draw_losses(labels, sample, chosen))
     # An estimate made with bounds or constraints is compared with the partitions that these allow.
     settings = best.settings if isinstance(best, Estimate) else NO_BOUNDS

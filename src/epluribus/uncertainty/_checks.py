@@ -25,7 +25,6 @@ from epluribus._text import count, percent
 from epluribus._typing import FloatArray, IntArray, RngLike
 from epluribus._validate import check_fraction, make_rng
 from epluribus.models import GaussianMixture, Mixture
-from epluribus.models.networks import some_draws
 from epluribus.sampling import Trace, sample
 from epluribus.uncertainty._predict import check_mixture, predict_cells, predict_items
 
@@ -181,7 +180,9 @@ def predictive_check(
         fewer = model._hide(hidden)
     trace = sample(fewer, n_draws=n_draws, n_chains=n_chains, n_jobs=n_jobs, rng=generator)
     predict: Any = predict_items if full else predict_cells
-    given, draws = (fewer, cells, model.values[cells]), some_draws(np.asarray(trace.draws))
+    # At most 200 draws, evenly spaced: means over draws need no more.
+    some = np.linspace(0, trace.draws.n_draws - 1, min(200, trace.draws.n_draws)).astype(np.int64)
+    given, draws = (fewer, cells, model.values[cells]), np.asarray(trace.draws)[some]
     score, (low, high), predicted, occurred = predict(*given, draws, True)
     one = predict(*given, np.zeros((1, fewer.n_items), dtype=np.int64), False)[0]
     # A random part of the probability of the value itself, which only counts have.

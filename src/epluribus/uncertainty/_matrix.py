@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from epluribus._parallel import Stopper, resolve_jobs
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._typing import DrawsLike, FloatArray, IntArray
 from epluribus._validate import check_fraction, check_memory, shown
 from epluribus.draws import as_draws
@@ -92,7 +92,7 @@ def psm(
     bound = check_fraction(least, "threshold", zero=True, one=False)
     n, jobs, stopper, rows = sample.n_items, resolve_jobs(n_jobs), Stopper(), Similarity(sample)
     _check_memory(rows, n, bound if sparse else None)
-    bar = make_progress(progress, n, "similarity", stopper)
+    bar = Progress(progress, n, "similarity", stopper)
     done = 0
 
     def advance(n_rows: int) -> None:

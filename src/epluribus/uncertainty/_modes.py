@@ -20,7 +20,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._cards import Alert, Card, Rows, Table
 from epluribus._parallel import Stopper, resolve_jobs
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._text import count, percent, percents, sentence_list
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import check_count, make_rng, shown
@@ -274,7 +274,7 @@ def modes(
     if choice == "asked":
         n_modes = check_count(n_modes, "n_modes", way_out=" Leave it out to let the draws decide.")
     stopper = Stopper(time_limit)
-    bar = make_progress(progress, 2, "modes", stopper)
+    bar = Progress(progress, 2, "modes", stopper)
     generator, n_jobs, complete = make_rng(rng), resolve_jobs(n_jobs), []
     keep, groups = np.flatnonzero(sample.draw_weights > 0), None
 

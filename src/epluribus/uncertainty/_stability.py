@@ -22,7 +22,7 @@ import numpy as np
 from epluribus import losses
 from epluribus._cards import Rows
 from epluribus._parallel import Stopper
-from epluribus._progress import ProgressLike, make_progress
+from epluribus._progress import Progress, ProgressLike
 from epluribus._text import worded
 from epluribus._typing import DrawsLike, FloatArray, IntArray, LossLike, RngLike
 from epluribus._validate import make_rng
@@ -144,7 +144,7 @@ def stability(
             plan[name] = (sample[rows], chosen, seed)
     plan["another seed"] = (sample, chosen, another)
     stopper, found = Stopper(), []
-    bar = make_progress(progress, len(plan), "stability", stopper)
+    bar = Progress(progress, len(plan), "stability", stopper)
     try:
         for name, (part, target, one) in plan.items():
             found.append(minimize_within(part, target, None, rng=one, n_jobs=n_jobs))
