@@ -317,11 +317,12 @@ def test_items_are_matched_by_name(draws):
     for one, other in zip(shown.collections, ref.collections, strict=True):
         assert (one.get_offsets() == other.get_offsets()).all()
     series = pd.Series(np.array(["c", "a", "b"])[TRUTH], index=names)
-    for form in (pd.Series, dict):
-        axes = [plots.certainty(form(one), named) for one in (series.iloc[order], series)]
-        bars = [[patch.get_data().values.tolist() for patch in ax.patches] for ax in axes]
-        assert bars[0] == bars[1]
-        assert words(axes[0]) == words(axes[1])
+    mixed = series.iloc[order]
+    axes = [plots.certainty(labels, named) for labels in (series, mixed, mixed.to_dict())]
+    bars = [[patch.get_data().values.tolist() for patch in ax.patches] for ax in axes]
+    assert bars[0] == bars[1]
+    assert sorted(bars[0]) == sorted(bars[2])  # clusters of a mapping are numbered
+    assert [words(ax) for ax in axes] == [["a", "b", "c"]] * 2 + [["0", "1", "2"]]
 
 
 def all_texts(figure):

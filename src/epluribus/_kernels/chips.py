@@ -11,56 +11,42 @@ an upper bound. Items are in a heap by their bounds; only the one at the top is 
 it stays there. The choices are the same as if all items were looked at in every step.
 """
 
+from heapq import heappop, heappushpop
+
 import numpy as np
 
 from epluribus._kernels.jit import kernel
 
 
 @kernel
-def sink(heap, bound, n):
-    """Move the item at the top of a heap of n items down to its place; equal ones stay where they are."""
-    q = 0
-    while 2 * q + 1 < n:
-        child = 2 * q + 1
-        if child + 1 < n and bound[heap[child + 1]] > bound[heap[child]]:
-            child += 1
-        if bound[heap[child]] <= bound[heap[q]]:
-            return
-        heap[q], heap[child] = heap[child], heap[q]
-        q = child
-
-
-@kernel
-def grow(table, weights, heap, stop, order, label, kept):
+def grow(table, weights, items, stop, order, label, kept):
     """Add all items, one by one; once `stop[0]` is set, the rest without looking for the best.
 
-    `table` is (n_items, n_draws).
+    `table` is (n_items, n_draws). Of `items`, all in some order, the first is taken first; of those that keep the same
+    weight, the one that comes first.
     """
     n_items, n_alive = table.shape
-    bound, mass = np.full(n_items, np.inf), np.zeros(n_items + 1)
-    target, seen = np.zeros(n_items, np.int64), np.full(n_items, -1)
+    # Bounds with a minus sign, since the least entry of a heap is at its top; and places in `items`.
+    heap = [(-np.inf, q) for q in range(n_items)]
+    mass, target, seen = np.zeros(n_items + 1), np.zeros(n_items, np.int64), np.full(n_items, -1)
     alive = np.arange(n_alive)  # the draws that agree
     # The cluster that each group of a draw stands for; -1 if none of its items is in one yet.
     cluster = np.full((n_alive, table.max() + 1), -1)
     k = 0
-    seen[heap[0]] = 0  # the first item opens the first cluster
+    seen[0] = 0  # the first item opens the first cluster
     for n in range(n_items):
-        left = n_items - n
-        while seen[heap[0]] != n:
-            i = heap[0]
-            # The cluster, of k and a new one, with which item i keeps the largest weight.
+        _, q = heappop(heap)
+        while seen[q] != n:
+            # The cluster, of k and a new one, with which the item keeps the largest weight.
             mass[: k + 1] = 0.0
             for t in alive[:n_alive]:
-                s = cluster[t, table[i, t]]
+                s = cluster[t, table[items[q], t]]
                 mass[s if s >= 0 else k] += weights[t]
-            target[i] = np.argmax(mass[: k + 1])
-            bound[i] = mass[target[i]]
-            seen[i] = n
-            # In a hurry the item at the top is taken, whatever the others would keep.
+            target[q], seen[q] = np.argmax(mass[: k + 1]), n
+            # In a hurry the item is taken, whatever the others would keep.
             if not stop[0]:
-                sink(heap, bound, left)
-        i = heap[0]
-        s, agree, total = target[i], 0, 0.0
+                _, q = heappushpop(heap, (-mass[target[q]], q))
+        i, s, agree, total = items[q], target[q], 0, 0.0
         for t in alive[:n_alive]:
             v = table[i, t]
             if cluster[t, v] == (s if s < k else -1):
@@ -71,5 +57,3 @@ def grow(table, weights, heap, stop, order, label, kept):
         n_alive = agree
         order[n], label[n], kept[n] = i, s, total
         k = max(k, s + 1)
-        heap[0] = heap[left - 1]
-        sink(heap, bound, left - 1)

@@ -180,8 +180,9 @@ class PairState(State):
     def _resize(self, slots: IntArray, width: int) -> None:
         """Keep these slots, and have `width` of them in all."""
         super()._resize(slots, width)
-        more = self.pairs.no_sums(width - len(slots), len(self.labels))
-        self.sums = np.concatenate([self.sums[slots], more])
+        before, self.sums = self.sums, self.pairs.no_sums(width, len(self.labels))
+        # Rows are copied once; those that no cluster ever uses take no memory.
+        self.sums[: len(slots)] = before if len(slots) == len(before) else before[slots]
 
     def _shared(self) -> Any:
         """(n_slots, n_slots) what the similarities of clusters change if they are joined, perhaps a sparse matrix."""

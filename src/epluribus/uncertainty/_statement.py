@@ -333,12 +333,12 @@ def chips(
     seeds = generator.bit_generator.seed_seq.spawn(runs)  # type: ignore[attr-defined]
 
     def run(first: int, seed: Any) -> tuple[IntArray, IntArray, FloatArray]:
-        # Among items that keep the same weight the order in the heap decides.
-        heap = np.random.default_rng(seed).permutation(n)
-        heap = np.concatenate([[first], heap[heap != first]])
-        path = np.empty_like(heap), np.empty_like(heap), np.empty(n)
+        # Among items that keep the same weight a random order decides.
+        items = np.random.default_rng(seed).permutation(n)
+        items = np.concatenate([[first], items[items != first]])
         # The path: items, clusters, weight of the draws that agree.
-        grow(table, weights, heap, stopper.flag, *path)
+        path = np.empty_like(items), np.empty_like(items), np.empty(n)
+        grow(table, weights, items, stopper.flag, *path)
         return path
 
     tasks = [partial(run, *given) for given in zip(firsts, seeds, strict=True)]
