@@ -11,13 +11,15 @@ import pytest
 import epluribus as epl
 import oracles
 import strategies
+from epluribus.constraints import read_constraints
 from epluribus.search import comparison, starts
 from epluribus.search._minimize import minimize_within
+from epluribus.search.constrained import begin
 from epluribus.search.local import LocalSearch
 from epluribus.search.problem import Problem
 from epluribus.search.rounds import Search
 from epluribus.search.starts import Start, few_draws, make_start
-from epluribus.settings import NO_BOUNDS
+from epluribus.settings import NO_BOUNDS, Settings
 from oracles import xlogx
 from strategies import sample
 
@@ -298,6 +300,22 @@ def test_items_that_fit_nowhere_may_be_best_together(loss, n_doubtful):
     for rest in (3, 3 + np.arange(n_doubtful), 0, 1, 2):
         by_hand = np.r_[sure, np.zeros(n_doubtful, dtype=int) + rest]
         assert best.expected_loss <= epl.expected_loss(by_hand, draws, loss) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["vi", "nid"])
+@pytest.mark.parametrize("expensive", [False, True])
+@pytest.mark.parametrize("apart", [False, True])
+def test_stirring_keeps_the_partition_or_lowers_the_loss_as_it_says(loss, expensive, apart):
+    draws = epl.Draws(np.random.default_rng(5).integers(0, 4, size=(40, 25)), weights=range(40))
+    rules = epl.Constraints(cannot_link=[(0, 1)]) if apart else None
+    settings = Settings(1, None, constraints=read_constraints(rules, draws, 1, None))
+    problem, rng = Problem.of(draws, epl.losses.get(loss)), np.random.default_rng(1)
+    search = begin(problem, Start("draws"), rng, settings)
+    for _ in range(12):
+        before, search = search, search.stirred(expensive=expensive)
+        assert search is before or search.value < before.value
+        assert search.value == pytest.approx(epl.expected_loss(search.labels, draws, loss))
+        assert not apart or search.labels[0] != search.labels[1]
 
 
 @pytest.mark.parametrize("loss", ["vi", "nid"])

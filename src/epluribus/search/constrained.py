@@ -23,6 +23,8 @@ changes otherwise, are kept here.
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -157,10 +159,15 @@ class ConstrainedSearch(LocalSearch):
         fitted = self.rules.fitted(labels, rng, lead)
         return ConstrainedSearch(self.problem, fitted, rng, self.settings, self.rules)
 
-    def combined_with(self, other: LocalSearch, rng: Generator) -> LocalSearch:
-        """As `LocalSearch.combined_with`; an item that only one of both leaves out takes part."""
-        a, b = self.labels, other.labels
-        child = self.spawn(tidy(np.where((a < 0) & (b < 0), -1, meet_labels(a + 1, b + 1))), rng)
+    def elsewhere(self, labels: IntArray, problem: Problem) -> LocalSearch:
+        """Another search at these labels, which obey, perhaps on other draws."""
+        return ConstrainedSearch(problem, labels, self.rng, self.settings, self.rules)
+
+    def combined_with(self, rng: Generator, *others: IntArray) -> LocalSearch:
+        """As `LocalSearch.combined_with`; an item that not all leave out takes part."""
+        rows = np.stack([self.labels, *others])
+        blocks = np.where((rows < 0).all(axis=0), -1, reduce(meet_labels, rows + 1))
+        child = self.spawn(tidy(blocks), rng)
         child.merge(self.state)
         if self.settings.stopper.flag[0] or not child.obey():
             return self

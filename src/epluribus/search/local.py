@@ -3,6 +3,7 @@
 - `sweep`: single items, until no move helps (Algorithm 1 of Rastelli & Friel 2018);
 - `nudge`: a few items that must move together;
 - `settle`: all of these, and joins of clusters, until nothing helps;
+- `stirred`: a sweep over random draws, or a combination with some of them;
 - `kick`: a random group of items becomes a cluster of its own, the clusters concerned are swept, and the result is
   kept if it is better: few other steps lead to a distant partition that the draws find plausible.
 """
@@ -27,6 +28,8 @@ _BLOCKS = 8, 32
 costs up to B squared."""
 _NUDGED = 8, 32, 100
 """Items that are nudged: one in 8 of a few items, and at least 8; one in 200 of many, and at least 32; at most 100."""
+_PAIRED = 500
+"""Items of which two move at a time, at most: the time grows with their square."""
 
 
 def make_state(problem: Problem, labels: IntArray, *, pairs: bool = True) -> State:
@@ -105,13 +108,13 @@ class LocalSearch:
         """Number of clusters."""
         return self.state.n_clusters
 
-    def combined_with(self, other: LocalSearch, rng: np.random.Generator) -> LocalSearch:
-        """A partition out of two: the blocks on which both agree, joined, and swept once.
+    def combined_with(self, rng: np.random.Generator, *others: IntArray) -> LocalSearch:
+        """A partition out of several: the blocks on which all agree, joined, and swept once.
 
-        Two items that are together in two good partitions probably belong together. A cluster that wrongly combines
+        Two items that are together in good partitions probably belong together. A cluster that wrongly combines
         two groups of items is divided again in this way, which would take many single moves, the first ones uphill.
         """
-        blocks = common_blocks(self.labels, other.labels)
+        blocks = common_blocks(self.labels, *others)
         child = LocalSearch(self.problem, blocks, rng, self.settings)
         child.merge(self.state)
         # Stopped halfway, there may be more clusters left than are allowed: then it leads nowhere.
@@ -119,6 +122,38 @@ class LocalSearch:
             return self
         child.sweep(1)
         return child
+
+    def elsewhere(self, labels: IntArray, problem: Problem) -> LocalSearch:
+        """Another search at these labels, perhaps on other draws."""
+        return LocalSearch(problem, labels, self.rng, self.settings)
+
+    def stirred(self, *, expensive: bool = False) -> LocalSearch:
+        """The partition as it is, or a better one to which random draws lead.
+
+        It is swept once over a sample of the draws, another one each time, and then over all: items that the draws
+        leave open move, several at a time. The sample is small for a linear loss, whose sweeps seldom miss single
+        moves. With an f0, where distant partitions are nearly as good as each other, it is now and then combined with
+        one to three draws instead. Where sweeps are `expensive`, sweeps are all.
+        """
+        p, rng, linear = self.problem, self.rng, self.problem.loss.linear
+        thorough = not (linear or expensive)
+        if thorough and rng.integers(2):
+            child = self.combined_with(rng, *(self._draw() for _ in range(rng.integers(1, 4))))
+        else:
+            n = int(np.ceil(p.n_draws * 2.0 ** (rng.integers(3) - (5 if linear else 1))))
+            chosen = np.searchsorted(p.weights_up_to, rng.random(n) * p.weights_up_to[-1], "right")
+            child = self.elsewhere(self.labels, p.of_draws(chosen))
+            child.sweep(1)
+            child = self.elsewhere(child.labels, p)
+            child.sweep()
+        if thorough:
+            child.settle()
+        return child if child._total < self._total - 8 * self.tolerance else self
+
+    def _draw(self) -> IntArray:
+        """Labels of a random draw; items that it has not seen are apart."""
+        draw = self.problem.random_draw(self.rng)
+        return np.where(draw < 0, draw.max() + 1 + np.arange(len(draw)), draw)
 
     def run(self, n_draws: int) -> Run:
         """What was done on `n_draws` draws, with the expected loss computed from the counts."""
@@ -181,7 +216,7 @@ class LocalSearch:
         """
         n, state, before = self.problem.n_free, self.state, self._total
         if isinstance(state, RatioState):
-            self._total += state.move_pairs(self.rng.permutation(n), self.bounds).change
+            self._total += state.move_pairs(self.rng.permutation(n)[:_PAIRED], self.bounds).change
             return self._total < before
         state.make_room(2)
         few, more, most = _NUDGED
@@ -218,10 +253,10 @@ class LocalSearch:
         Returns the change of the total loss, as `attempt` does.
         """
         labels, sizes, rng = self.state.labels, self.state.sizes, self.rng
-        i = int(rng.integers(self.problem.n_free))
-        draw = self.problem.random_draw(rng)
-        if draw.min() < 0:  # items that the draw has not seen are apart
-            draw = np.where(draw < 0, draw.max() + 1 + np.arange(len(draw)), draw)
+        i, draw = int(rng.integers(self.problem.n_free)), self._draw()
+        if rng.integers(2):  # of a small cluster as often as of a large one
+            free = labels[: self.problem.n_free]
+            i = int(rng.choice(np.flatnonzero(free == rng.choice(np.unique(free)))))
         group, own = draw == draw[i], labels == labels[i]
         kind = rng.integers(6)
         # With as many clusters as are allowed, or as few, mostly one item opens a cluster and two others are joined.
@@ -289,7 +324,7 @@ class LocalSearch:
             swept = state.sweep(order, self.bounds, quick=True)
             change += swept.change
             if swept.n_moves == 0 and isinstance(state, RatioState):
-                swept = state.move_pairs(order, self.bounds)
+                swept = state.move_pairs(order[:_PAIRED], self.bounds)
                 change += swept.change
             if swept.n_moves == 0 or self.bounds.stop[0]:
                 break

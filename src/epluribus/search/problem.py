@@ -169,6 +169,12 @@ class Problem:
         """The problem of all draws."""
         return cls(draws.store.whole(), draws.weights, loss, missing=draws.has_missing)
 
+    def of_draws(self, chosen: IntArray) -> Problem:
+        """The problem of these draws, in which one may be several times; they have equal weights."""
+        some, counts = np.unique(chosen, return_counts=True)
+        table = np.ascontiguousarray(self.table.take(some, axis=1))
+        return Problem(table, counts.astype(np.float64), self.loss, missing=self.missing)
+
     @property
     def cells(self) -> float:
         """Steps of a sweep: cells of tables, or pairs of items."""

@@ -2,11 +2,13 @@
 
 1. *A round* makes three starts, sweeps each twice, combines the best with the others in turn, and settles the result
    (`local.py`). Rounds know nothing of each other.
-2. The result is combined with the best partition known, and the better of the two is kicked: groups of items
-   that draws have together are tried as clusters, until several kicks in a row have led back.
-3. A round that ends at the best partition known confirms it. The search ends when the best partition has been
-   confirmed, once or a few times, or after several rounds in a row that found nothing better: 8 where rounds
-   are cheap, 2 with bounds, 1 where they are expensive. With a time limit these numbers are ten times larger.
+2. A round that ends at the best partition known confirms it. The result of another one is stirred, as the draws leave
+   open where items belong, so that distant partitions are improved before they are given up; then it is combined
+   with the best one. The best of these is kicked: groups of items that draws have together are tried as clusters,
+   until several kicks in a row have led back.
+3. The search ends when the best partition has been confirmed, once or a few times, or after several rounds in a row
+   that found nothing better: 5 where rounds are cheap, 6 for losses with an f0, 2 with bounds, 1 where they are
+   expensive. With a time limit these numbers are ten times larger. In the end the best partition is stirred.
 
 Rounds look at all draws, or at some of many (`starts.few_draws`); the best partition is then settled on all draws.
 In the end it is compared with partitions that anybody would try: one cluster, all items apart, the given starts,
@@ -38,9 +40,11 @@ _ROUND = 3
 _KICKS, _MORE_KICKS, _MOST_KICKS = 16, 64, 400
 """Kicks in a round, at most; the second number where sweeps are quick; elsewhere two for each cluster, up to the third
 number, if there are many: a kick is then much quicker than a sweep."""
+_STIRS = 4
+"""Times in a row that stirring leads nowhere, after which there is little more to find."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
-_PATIENCE, _LONGER = (6, 8), 10
+_PATIENCE, _LONGER = (6, 5), 10
 """Rounds in a row without success that end a search, for losses that are not linear and for others, one where sweeps
 are expensive, two of linear losses with bounds; and how many times more rounds a search with a time limit makes."""
 _BY_VALUE = attrgetter("value")
@@ -131,6 +135,7 @@ class Search:
         # Where clusters are many, kicks find more with all draws than with some of them.
         if self.expensive and (not few or best.n_clusters > 32):
             self._kick(best)
+            best = self._stir(best)
         best = self._not_beaten(best)
         if not self.problem.loss.linear:  # until here moves may have been overlooked
             best.settle(thorough=True)
@@ -162,14 +167,15 @@ class Search:
                 if abs(other.value - best.value) <= tolerance:
                     confirmed += 1
                 elif not self.stopper.stopped:
-                    child = best.combined_with(other, self.rng)
+                    other = other if self.expensive else self._stir(other)
+                    child = best.combined_with(self.rng, other.labels)
                     if not self.expensive:
                         child.settle()
                     best = min(best, other, child, key=_BY_VALUE)
                 failed += 1
                 if best.value < before - tolerance:
                     confirmed, failed = 0, 0
-            yield best
+            yield best if self.expensive else self._stir(best)
             if self.stopper.stopped:
                 return
 
@@ -225,7 +231,7 @@ class Search:
         best, *others = sorted(found, key=_BY_VALUE)
         for other in others:
             if not self.stopper.stopped:
-                best = min(best, best.combined_with(other, rng), key=_BY_VALUE)
+                best = min(best, best.combined_with(rng, other.labels), key=_BY_VALUE)
         if not (self.expensive or self.stopper.stopped):
             best.settle()
         return best, runs
@@ -247,6 +253,17 @@ class Search:
             returned += 1.0 if led_back else 0.25 * self.bounded
         if best.value < before:
             best.settle()
+
+    def _stir(self, best: LocalSearch) -> LocalSearch:
+        """The partition, stirred until several times in a row that led nowhere."""
+        failed, problem = 0, best.problem
+        # Pairs of items know no draws; and for a linear loss kicks take much less time than a sweep that is expensive.
+        if problem.pairs is not None or (problem.loss.linear and self.expensive):
+            return best
+        while failed < _STIRS and not self.stopper.stopped:
+            before, best = best, best.stirred(expensive=self.expensive)
+            failed = failed + 1 if best is before else 0
+        return best
 
     def _not_beaten(self, best: LocalSearch) -> LocalSearch:
         """The best partition, or a better one from a partition that anybody would try."""

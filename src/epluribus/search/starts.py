@@ -118,10 +118,7 @@ def few_draws(problem: Problem, rng: np.random.Generator) -> Problem:
     # More than half of them would cost nearly as much as all, and may lead elsewhere.
     if 2 * n > n_draws - (not expensive) or problem.pairs is not None:
         return problem
-    chosen = resample(problem.weights, n, rng.random())
-    numbers, counts = np.unique(chosen, return_counts=True)
-    table = np.ascontiguousarray(problem.table.take(numbers, axis=1))
-    return Problem(table, counts.astype(np.float64), problem.loss, missing=problem.missing)
+    return problem.of_draws(resample(problem.weights, n, rng.random()))
 
 
 def few_clusters(settings: Settings, problem: Problem) -> Settings:
