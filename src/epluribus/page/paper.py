@@ -28,8 +28,6 @@ _CITED = {
     "credible balls. Bayesian Analysis 13, 559-626. https://doi.org/10.1214/17-BA1073",
 }
 """References, by how the paragraph cites them; that of a loss is its own."""
-_MOST = 8
-"""Clusters up to which the paragraph names their sizes."""
 _YEAR = "2026"
 """Year of the version, as in CITATION.cff."""
 _TITLE = "epluribus: one optimal partition out of many posterior draws"
@@ -168,7 +166,7 @@ def _found(best: Estimate, bound: str, sample: str) -> str:
     early = "" if best.converged else ", which had not converged"
     search = f"that was found{among} by {runs} with epluribus {__version__}{early}"
     has, value = count(best.n_clusters, "cluster"), best.loss.with_unit(f"{best.expected_loss:.4g}")
-    if 1 < best.n_clusters <= _MOST:
+    if 1 < best.n_clusters <= 8:  # more would not be read
         has += f", of {sentence_list([f'{n:,}' for n in best.sizes])} items"
     # An ensemble has neither chains nor probabilities.
     if best.kind == "ensemble":

@@ -26,10 +26,9 @@ from epluribus.uncertainty._modes import Modes
 
 _WORK = 1e9
 """Comparisons of labels between chains, and labels times clusters for the support of items, at most: about a second."""
-_CERTAIN = 0.5
-"""An item with a smaller support is apart from the others of its cluster more often than with them."""
-_RIVAL = 2 / 3
-"""An item is doubtful if its runner-up has more than this share of its support: odds of less than 3 to 2."""
+_CERTAIN, _RIVAL = 0.5, 2 / 3
+"""An item with a smaller support is apart from the others of its cluster more often than with them; and it is doubtful
+if its runner-up has more than this share of its support, which are odds of less than 3 to 2."""
 
 
 @dataclass(frozen=True, repr=False)
