@@ -7,7 +7,7 @@
    with the best one. The best of these is kicked: groups of items that draws have together are tried as clusters,
    until several kicks in a row have led back.
 3. The search ends when the best partition has been confirmed, once or a few times, or after several rounds in a row
-   that found nothing better: 5 where rounds are cheap, 6 for losses with an f0, 2 with bounds, 1 where they are
+   that found nothing better: 5 where rounds are cheap, 4 for losses with an f0, 2 with bounds, 1 where they are
    expensive. With a time limit these numbers are ten times larger. In the end the best partition is stirred.
 
 Rounds look at all draws, or at some of many (`starts.few_draws`); the best partition is then settled on all draws.
@@ -44,7 +44,7 @@ _STIRS = 4
 """Times in a row that stirring leads nowhere, after which there is little more to find."""
 _QUICK, _TINY = 3e6, 1e5
 """Cells of a sweep up to which there are more kicks, and up to which one more confirmation is asked for."""
-_PATIENCE, _LONGER = (6, 5), 10
+_PATIENCE, _LONGER = (4, 5), 10
 """Rounds in a row without success that end a search, for losses that are not linear and for others, one where sweeps
 are expensive, two of linear losses with bounds; and how many times more rounds a search with a time limit makes."""
 _BY_VALUE = attrgetter("value")
