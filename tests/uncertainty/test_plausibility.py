@@ -119,7 +119,7 @@ def test_a_high_p_value_says_no_more_than_it_knows():
     )  # in the middle, though no draw has these three clusters
     text = str(plausibility(merged, z))
     assert "nearer to the draws than any of them, in their middle" in text
-    assert "near is not supported" in text
+    assert "near does not mean supported" in text
     assert "of the draws are as far from the others" in str(plausibility(z[0], z))
 
 

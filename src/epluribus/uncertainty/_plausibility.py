@@ -119,7 +119,7 @@ class Plausibility(Shown):
         title = f"Plausibility of {count(len(self.names), 'partition')} ({self.loss.name})"
         more = ""
         if np.any(self.p_values >= _WELL):
-            more = "near is not supported: epl.uncertainty.clusters says which clusters are"
+            more = "near does not mean supported: see epl.uncertainty.clusters"
         if len(self.names) == 1:
             p = self.p_values[0]
             return Card(title, Alert(self.sentence) if p < 0.05 else self.sentence, more)
