@@ -1,8 +1,9 @@
 """Labels of any type made integers, without changing which of them are equal.
 
-Labels may be integers, integers stored as floats, strings, or any hashable objects. Numbers that are not
-integers are refused. Missing values are masked in the result, or refused where they cannot be used. Partitions
-given as sets of items, or as mappings from items to labels, become labels by item.
+Labels may be integers, integers stored as floats, strings, or any hashable objects; -1, which clusterers have for
+noise, stays -1 also as a word. Numbers that are not integers are refused. Missing values are masked in the result, or
+refused where they cannot be used. Partitions given as sets of items, or as mappings from items to labels, become
+labels by item.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ def to_integers(
     elif kind == "O":
         table = _objects_to_integers(table, argument, place)
     elif kind in "US":  # strings are numbered in sorted order
-        table = np.unique(table, return_inverse=True)[1].reshape(table.shape)
+        words, codes = np.unique(table, return_inverse=True)
+        numbers = np.arange(len(words))
+        if kind == "U":
+            numbers[words == "-1"] = -1
+        table = numbers[codes].reshape(table.shape)
     elif kind not in "iub":
         raise TypeError(
             f"'{argument}' must hold labels (integers or strings); got values of type {table.dtype}."
@@ -118,8 +123,8 @@ def _way_out(table: AnyArray) -> str:
 def _objects_to_integers(
     table: AnyArray, argument: str, place: Callable[[int, int], str]
 ) -> AnyArray:
-    """Any hashable labels, numbered in order of appearance."""
-    codes: dict[Any, int] = {}
+    """Any hashable labels, numbered in order of appearance; -1 stays."""
+    codes: dict[Any, int] = {-1: -1, "-1": -1}
     out = np.empty(table.shape, dtype=np.int64)
     for (t, i), value in np.ndenumerate(table):
         if isinstance(value, float | np.floating) and not float(value).is_integer():

@@ -112,6 +112,15 @@ def plain_cell(value: Any) -> str:
     return str(value)
 
 
+def or_none(values: Any) -> list[Any]:
+    """The entries of an array or a list as plain values, None for NaN, which JSON does not have.
+
+    >>> or_none(np.array([0.5, np.nan]))
+    [0.5, None]
+    """
+    return [None if value != value else value for value in np.asarray(values).tolist()]
+
+
 def as_index(names: Any) -> Any:
     """Names of items as the index of a table: integers if all of them are, as pandas reads them.
 

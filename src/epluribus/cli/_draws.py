@@ -18,6 +18,7 @@ import epluribus as epl
 from epluribus import page, writers
 from epluribus._files import about, check_target, write_columns, write_whole
 from epluribus._parallel import INTERRUPTED
+from epluribus._text import or_none
 from epluribus._validate import check_choice, need
 from epluribus.cli import _base as cli
 from epluribus.cli._base import answer, given, two_interrupts
@@ -300,8 +301,8 @@ def items(args: Namespace) -> None:
         check_target(args.out, writers.WITH_COLUMNS)
     loss, draws = one_loss(args), read_draws(args)
     found = epl.items(best_or_labels(args, draws, loss, **resources(args)), draws)
-    table = {name: np.asarray(column).tolist() for name, column in found.columns().items()}
-    data = {k: [None if x != x else x for x in column] for k, column in table.items()}
+    table = found.columns()
+    data = {name: or_none(column) for name, column in table.items()}
     _deliver(args, data, str(found), table, lambda path: writers.write_table(path, table))
 
 
@@ -374,8 +375,8 @@ def plot(args: Namespace) -> None:
     draw, needed = KINDS[kind]
     if needed != "draws" and getattr(args, needed) is None:
         raise ValueError(f"'--kind {kind}' must be given together with '--{needed}', a file.")
-    for other in {"data", "network"} - {needed}:
-        if getattr(args, other) is not None:
+    for other in ("data", "network"):
+        if other != needed and getattr(args, other) is not None:
             raise ValueError(f"'--{other}' is not for '--kind {kind}'. Leave it out.")
     loss, draws = one_loss(args), read_draws(args)
     second = {"draws": draws, "network": args.network, "data": data}

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from epluribus import plots
-from epluribus._text import count, few_of, span
+from epluribus._text import count, few_of, or_none, span
 from epluribus._typing import FloatArray
 from epluribus.changes import EQUAL, what_differs
 from epluribus.plots._shared import cluster_colors, column_names, new_figure, read_data
@@ -346,4 +346,4 @@ def script_data(facts: Facts) -> dict[str, Any]:
 
 def _rounded(probabilities: FloatArray) -> list[float | None]:
     """Probabilities with three digits, which is what the page shows and keeps its JSON short; None for NaN."""
-    return [None if value != value else round(value, 3) for value in probabilities.tolist()]
+    return [None if value is None else round(value, 3) for value in or_none(probabilities)]

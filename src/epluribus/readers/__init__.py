@@ -120,9 +120,6 @@ def to_table(
             return f"draw {numbers[t]}, {item}"
 
         found = to_integers(rows, argument, place, missing=True, mark=missing)
-        if rows.dtype.kind in "OU":  # their codes are not their numbers
-            # pandas' NA cannot be compared.
-            found[np.asarray(rows.astype(np.str_)) == "-1"] = -1
         return place_noise(found, noise, argument)
 
     return source._replace(labels=array, check=check, chains=chain, chain_names=chains)

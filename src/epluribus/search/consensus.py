@@ -274,8 +274,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         labels = np.full((len(self.estimators_), n), np.nan)
         for number, (one, row) in enumerate(zip(self.estimators_, labels, strict=True)):
             # A seed that was given is that of the first fit: the same in all of them would fit the same again.
-            seed = one.get_params().get("random_state", 0)
-            if seed is None or (number >= len(given) and "random_state" in one.get_params()):
+            options = one.get_params()
+            if "random_state" in options and (
+                number >= len(given) or options["random_state"] is None
+            ):
                 one.set_params(random_state=int(rng.integers(1 << 31)))
             seen = np.sort(rng.permutation(n)[: max(1, round(share * n))])
             row[seen] = one.fit_predict(features[seen])

@@ -108,6 +108,12 @@ class DrawGroups:
         return "one partition is a fair summary", True
 
 
+def nothing_varies(n_draws: int, noun: str) -> str:
+    """What is said of draws, or clusterings, that are all the same partition."""
+    which = f"only one {noun}" if n_draws == 1 else f"all {noun}s are equal"
+    return f"{which}: nothing is known about uncertainty"
+
+
 def find_groups(draws: Draws) -> DrawGroups:
     """The groups of draws. They depend on the draws alone: random numbers have a fixed seed."""
     rng = np.random.default_rng(0)

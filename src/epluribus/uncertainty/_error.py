@@ -246,11 +246,10 @@ class Mean(NamedTuple):
 
 def mean_with_error(values: FloatArray, draws: Draws) -> Mean:
     """Weighted mean over the draws, with standard error and ESS, of one value per distinct partition."""
-    # Values relative to one of them, so that equal values have a variance of exactly 0.
-    if (
-        np.count_nonzero(draws.weights) == 1
-    ):  # a chain that does not move says nothing about its error
+    # A chain that does not move says nothing about its error.
+    if np.count_nonzero(draws.weights) == 1:
         return Mean(draws.mean(values), math.nan, math.nan)
+    # Values relative to one of them, so that equal values have a variance of exactly 0.
     origin = values[draws.index[0]]
     shifted = (values - origin)[draws.index]
     # Differences in the last digits would otherwise pass for variance.

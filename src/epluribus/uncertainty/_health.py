@@ -19,7 +19,7 @@ from epluribus.draws import Draws
 from epluribus.draws.expected import draw_losses
 from epluribus.estimate import Estimate, read_best
 from epluribus.partition import check_estimate
-from epluribus.uncertainty._draw_modes import find_groups
+from epluribus.uncertainty._draw_modes import find_groups, nothing_varies
 from epluribus.uncertainty._error import warn_of_weights
 from epluribus.uncertainty._items import ItemTable, items
 from epluribus.uncertainty._modes import Modes
@@ -111,8 +111,7 @@ def health(
     ensemble = sample.kind == "ensemble"
     noun = "clustering" if ensemble else "draw"
     if int((sample.weights > 0).sum()) == 1:
-        what = f"only one {noun}" if sample.n_draws == 1 else f"all {noun}s are equal"
-        return Health(f"{what}: nothing is known about uncertainty", "", "", None)
+        return Health(nothing_varies(sample.n_draws, noun), "", "", None)
     chains: tuple[str, bool | None] = ("", True)
     if not ensemble:
         if agreement is None:

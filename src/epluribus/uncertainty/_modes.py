@@ -40,6 +40,7 @@ from epluribus.uncertainty._draw_modes import (
     look,
     members_of,
     nearest_mean,
+    nothing_varies,
 )
 from epluribus.uncertainty._items import items
 
@@ -108,9 +109,7 @@ class Modes(Rows):
     @property
     def _verdict(self) -> tuple[str, bool | None]:
         if self.n_distinct == 1:
-            one = len(self.assignments) == 1
-            which = f"only one {self._draw}" if one else f"all {self._draw}s are equal"
-            return f"{which}: nothing is known about uncertainty", None
+            return nothing_varies(len(self.assignments), self._draw), None
         return ("not checked", None) if self.groups is None else self.groups.verdict(self.weak)
 
     @property
@@ -157,10 +156,9 @@ class Modes(Rows):
 
     def _one(self) -> str:
         """Why one partition is reported."""
-        if self.groups is None and self.n_distinct > 1:
-            return "Whether one partition is a fair summary was not tested."
         if self.fair is None and self.n_distinct > 1:
-            return f"Whether one partition is a fair summary {self.headline}."
+            known = "was not tested" if self.groups is None else self.headline
+            return f"Whether one partition is a fair summary {known}."
         why = f": the {self._draw}s show no second group with a gap between" if self.fair else ""
         return f"{self.headline[0].upper()}{self.headline[1:]}{why}."
 

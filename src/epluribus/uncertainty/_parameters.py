@@ -244,7 +244,8 @@ def _as_array(parameters: Any) -> FloatArray:
             # No label of a draw points to what is filled in, unless the parameter is missing.
             n, rest = max(map(len, arrays)), arrays[0].shape[1:]
             parameters = [np.r_[one, np.full((n - len(one), *rest), np.nan)] for one in arrays]
-    return np.asarray(as_array(parameters, "parameters", np.float64))
+    found: FloatArray = as_array(parameters, "parameters", np.float64)
+    return found
 
 
 def _check_item_parameters(parameters: Any, draws: Draws) -> FloatArray:

@@ -30,7 +30,7 @@ import numpy as np
 
 from epluribus import losses
 from epluribus._cards import Alert, Card, Shown, Table
-from epluribus._text import count, percent, to_frame
+from epluribus._text import count, or_none, percent, to_frame
 from epluribus._typing import AnyArray, DrawsLike, FloatArray, IntArray, LabelsLike, LossLike
 from epluribus._validate import check_fraction
 from epluribus.diagnostics import halves
@@ -110,8 +110,8 @@ class Plausibility(Shown):
             "n_independent": self.n_independent,
             "n_calibration": len(self.draw_scores),
             "names": list(self.names),
-            "scores": _or_none(self.scores),
-            "p_values": _or_none(self.p_values),
+            "scores": or_none(self.scores),
+            "p_values": or_none(self.p_values),
             "sentences": list(self.sentences),
         }
 
@@ -375,8 +375,3 @@ def _is_partition(one: Any) -> bool:
     return isinstance(one, Estimate | Mapping) or (
         not isinstance(one, str | set | frozenset) and np.ndim(one) == 1
     )
-
-
-def _or_none(values: FloatArray) -> list[float | None]:
-    """Plain numbers, None for NaN, which JSON does not have."""
-    return [None if value != value else value for value in values.tolist()]
